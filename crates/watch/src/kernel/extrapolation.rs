@@ -256,7 +256,7 @@ impl Extrapolation {
     pub fn renew(&mut self, one: &Standing<'_>) {
         let mut progress = self.living.remove(&one.slot).unwrap_or_default();
         let (_, gap) = progress.next(one, self.known);
-        progress.estimate.attribute(&gap, progress.last.as_ref(), None);
+        progress.estimate.attribute(&gap, progress.last.as_ref(), None, &progress.seen);
         progress.settled = Some(Mark::at(one, 0.0));
         self.living.insert(one.slot, progress);
     }
@@ -272,7 +272,7 @@ impl Extrapolation {
         slice.did.retain(|key, _| key.is_none_or(|(number, _)| !ENDS.contains(&number)));
         slice.ended_dear = ended_dear;
         if has_gap {
-            progress.estimate.attribute(&gap, progress.last.as_ref(), Some(&slice));
+            progress.estimate.attribute(&gap, progress.last.as_ref(), Some(&slice), &progress.seen);
         }
         if ended_dear {
             progress.estimate.has_waited = false;
@@ -318,7 +318,7 @@ impl Extrapolation {
                 Some(progress) => {
                     let gap = progress.gap(one, self.known);
                     let mut estimate = progress.estimate.clone();
-                    estimate.attribute(&gap, progress.last.as_ref(), None);
+                    estimate.attribute(&gap, progress.last.as_ref(), None, &progress.seen);
                     estimate.end_waiting(None);
                     estimate.attribute_by_life(&progress.seen);
                     estimate.scale_to(one);
@@ -340,7 +340,7 @@ impl Extrapolation {
         let gap = std::mem::take(&mut estimate.unattributed);
         let says = |rate: &&Slice| rate.work >= MIN_WORK;
         let rate = self.rates.get(name).filter(says).unwrap_or(&self.rate);
-        estimate.attribute(&gap, None, Some(rate));
+        estimate.attribute(&gap, None, Some(rate), &self.rate.did);
         estimate.attribute_by_life(&self.rate.did);
     }
 }
@@ -431,11 +431,11 @@ impl Numbered {
 }
 
 impl Estimate {
-    /// A gap between two slices.
-    fn attribute(&mut self, gap: &Gap, before: Option<&Slice>, after: Option<&Slice>) {
+    /// A gap between two slices, of a thread of which this is all that was seen.
+    fn attribute(&mut self, gap: &Gap, before: Option<&Slice>, after: Option<&Slice>, seen: &Table) {
         let says = |slice: &&Slice| slice.work >= MIN_WORK;
         let (before, after) = (before.filter(says), after.filter(says));
-        let numbered = self.attribute_numbered(&gap.numbered, before, after);
+        let numbered = self.attribute_numbered(&gap.numbered, before, after, seen);
         let at_first = gap.settled.part_of(&gap.numbered, &numbered);
         let least = before.map_or(MIN_WORK, |before| before.work / 2.0);
         let says = at_first.work >= least.min(MUCH_WORK);
@@ -485,11 +485,15 @@ impl Estimate {
         part: &Numbered,
         before: Option<&Slice>,
         after: Option<&Slice>,
+        seen: &Table,
     ) -> Table {
         let mut all = Table::new();
         for (number, count) in &part.calls {
-            let of_slices = [before, after].into_iter().flatten().map(|slice| &slice.did);
-            let tables: Vec<&Table> = of_slices.filter(|did| made(did, *number) > 0.0).collect();
+            let slices = || [before, after].into_iter().flatten();
+            let made_it = slices().filter(|slice| made(&slice.did, *number) > 0.0);
+            let tables: Vec<&Table> = made_it.map(|slice| &slice.did).collect();
+            let rates = slices().map(|slice| made(&slice.did, *number) / slice.work);
+            self.may_be_others(*number, count - part.work * mean(rates), &tables, seen);
             if tables.is_empty() {
                 *self.unattributed.numbered.calls.entry(*number).or_default() += count;
             }
@@ -568,6 +572,24 @@ impl Estimate {
             if error.abs() > ROUNDING * count {
                 *self.squares.entry(of).or_default() += error.powi(2);
             }
+        }
+    }
+
+    /// So many more calls of a number than the slices beside the gap have in as much work were made at another moment: on which of
+    /// the kinds of files that are known of it they were, these slices do not tell.
+    fn may_be_others(&mut self, number: u32, excess: f64, tables: &[&Table], seen: &Table) {
+        let kinds = kinds_of(seen, number);
+        if excess <= 0.0 || kinds.len() < 2 {
+            return;
+        }
+        for of in kinds.into_keys() {
+            let shares = tables.iter().map(|table| {
+                kinds_of(table, number).get(&of).copied().unwrap_or(0.0) / made(table, number)
+            });
+            let share = mean(shares);
+            // From none of them to all.
+            let error = excess * share.max(1.0 - share) / 2.0;
+            *self.squares.entry(of).or_default() += error.powi(2);
         }
     }
 
@@ -658,6 +680,23 @@ fn weighted<'s>(before: Option<&'s Slice>, after: Option<&'s Slice>) -> Vec<(&'s
 /// Whether calls of this key are counted by that number.
 fn is_of(key: &Key, number: u32) -> bool {
     key.is_some_and(|(of, _)| of.min(OTHERS) == number)
+}
+
+/// How many of a table are counted by that number, on each kind of file.
+fn kinds_of(table: &Table, number: u32) -> BTreeMap<Counted, f64> {
+    let mut kinds = BTreeMap::new();
+    for (key, figures) in table.iter().filter(|(key, _)| is_of(key, number)) {
+        if let Some((number, file)) = key {
+            *kinds.entry(Counted::Call(*number, file.kind)).or_default() += figures[0];
+        }
+    }
+    kinds
+}
+
+/// Their mean; 0 of none.
+fn mean(all: impl Iterator<Item = f64>) -> f64 {
+    let (sum, many) = all.fold((0.0, 0.0), |(sum, many), one| (sum + one, many + 1.0));
+    sum / f64::max(many, 1.0)
 }
 
 /// How many of a table are counted by that number.
