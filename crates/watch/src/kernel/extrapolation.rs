@@ -47,6 +47,8 @@ const COST_ERROR: f64 = 0.07;
 /// By how much slices may be unlike the gaps beside them in any case: what stands in the caches is another's. In twelve
 /// bills of loops of statx and of open there were 0 to 5 % fewer calls in a second of work, in the same machine.
 const SLICE_ERROR: f64 = 0.03;
+/// So many calls of a number in a slice tell on which files those beside it are.
+const TELLING: f64 = 5.0;
 /// That rates of neighboring slices are alike is known beforehand: as much as so many gaps tell.
 const KNOWN_BEFORE: usize = 2;
 /// Student's t at 97.5 % for 1, 2, … degrees of freedom.
@@ -467,7 +469,7 @@ impl Estimate {
         add(&mut self.did, &did, 1.0);
     }
 
-    /// Calls whose numbers are in no slice beside their gap are as all of these numbers that were seen.
+    /// Calls whose numbers are hardly in a slice beside their gap are as all of these numbers that were seen.
     fn attribute_by_life(&mut self, seen: &Table) {
         let mut found = Table::new();
         for (number, count) in std::mem::take(&mut self.unattributed.numbered.calls) {
@@ -490,7 +492,7 @@ impl Estimate {
         let mut all = Table::new();
         for (number, count) in &part.calls {
             let slices = || [before, after].into_iter().flatten();
-            let made_it = slices().filter(|slice| made(&slice.did, *number) > 0.0);
+            let made_it = slices().filter(|slice| made(&slice.did, *number) >= TELLING);
             let tables: Vec<&Table> = made_it.map(|slice| &slice.did).collect();
             let rates = slices().map(|slice| made(&slice.did, *number) / slice.work);
             self.may_be_others(*number, count - part.work * mean(rates), &tables, seen);
@@ -583,9 +585,9 @@ impl Estimate {
             return;
         }
         for of in kinds.into_keys() {
-            let shares = tables.iter().map(|table| {
-                kinds_of(table, number).get(&of).copied().unwrap_or(0.0) / made(table, number)
-            });
+            let shares = tables
+                .iter()
+                .map(|table| kinds_of(table, number).get(&of).copied().unwrap_or(0.0) / made(table, number));
             let share = mean(shares);
             // From none of them to all.
             let error = excess * share.max(1.0 - share) / 2.0;

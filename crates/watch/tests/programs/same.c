@@ -519,6 +519,15 @@ static void steady_without_files(double length) {
     dprintf(1, "%ld\n", calls);
 }
 
+// Half a second of calls alone, and then hardly any.
+static void calms_down(double length) {
+    long calls = 0;
+    double begun = seconds();
+    for (; seconds() < begun + 0.5; calls++) syscall(SYS_getppid);
+    while (seconds() < begun + length);
+    dprintf(1, "%ld\n", calls);
+}
+
 // 130 calls in each millisecond, and in each tenth a child makes them.
 static void paced(double length) {
     long calls = 0;
@@ -608,6 +617,7 @@ int main(int count, char **arguments) {
     if (!strcmp(what, "ping-across")) ping_between(0, 1, number);
     if (!strcmp(what, "steady")) steady(number / 1000.0, atol(arguments[3]), atol(arguments[4]));
     if (!strcmp(what, "steady-without-files")) steady_without_files(number / 1000.0);
+    if (!strcmp(what, "calms-down")) calms_down(number / 1000.0);
     if (!strcmp(what, "paced")) paced(number / 1000.0);
     if (!strcmp(what, "pings-for")) pings_for(number / 1000.0);
     if (!strcmp(what, "short-lives")) short_lives(number / 1000.0);

@@ -5,6 +5,7 @@ use crate::counts::FileKind;
 
 const GETPPID: u32 = libc::SYS_getppid as u32;
 const READ: u32 = libc::SYS_read as u32;
+const WRITE: u32 = libc::SYS_write as u32;
 /// Seconds that counting adds to a call, and that counting by its number does.
 const COST: f64 = 290e-9;
 const NUMBERED: f64 = 90e-9;
@@ -293,4 +294,73 @@ fn nothing_is_estimated_where_all_was_counted() {
     let seen = thread.thread();
     let found = estimate.of(&[], &[thread.standing(&seen)]);
     assert!(found.extra[0].calls.is_empty() && found.uncertainty.is_empty());
+}
+
+/// A thread that wrote so often to files of these kinds while it was counted.
+fn with_writes(thread: &Simulated, writes: &[(FileKind, u64)]) -> Thread {
+    let mut thread = thread.thread();
+    thread.calls.extend(writes.iter().map(|(kind, count)| Calls {
+        number: WRITE,
+        file: File { kind: *kind, ..File::default() },
+        count: *count,
+        ..Calls::default()
+    }));
+    thread
+}
+
+fn writes_to(found: &Estimated, kind: FileKind) -> (f64, f64) {
+    let is_it = |calls: &&Calls| (calls.number, calls.file.kind) == (WRITE, kind);
+    let count: u64 = found.extra[0].calls.iter().filter(is_it).map(|calls| calls.count).sum();
+    (count as f64, found.uncertainty.get(&Counted::Call(WRITE, kind)).copied().unwrap_or(0.0))
+}
+
+/// A shell had written one line to /dev/null before it began with files: 700 of its 6000 writes to files were said to be on /dev/null.
+#[test]
+fn calls_of_no_slice_beside_their_gap_are_as_all_of_their_number_in_the_life_of_the_thread() {
+    let (mut thread, mut estimate) = (Simulated::default(), Extrapolation::default());
+    thread.runs(GETPPID, 0.1, 1e-6, true);
+    let seen = with_writes(&thread, &[(FileKind::Null, 1)]);
+    estimate.pause(&thread.standing(&seen), false, true);
+    estimate.begin_gap();
+    thread.runs_numbered(WRITE, 0.001, 1e-6);
+    thread.runs(GETPPID, 0.01, 1e-6, true);
+    let seen = with_writes(&thread, &[(FileKind::Null, 1)]);
+    estimate.pause(&thread.standing(&seen), true, false);
+    thread.runs(GETPPID, 0.01, 1e-6, true);
+    let seen = with_writes(&thread, &[(FileKind::Null, 1), (FileKind::Regular, 99)]);
+    estimate.pause(&thread.standing(&seen), true, false);
+    let found = estimate.of(&[], &[thread.standing(&seen)]);
+    let made = thread.made[&WRITE];
+    let ((to_files, _), (to_null, _)) =
+        (writes_to(&found, FileKind::Regular), writes_to(&found, FileKind::Null));
+    assert!(
+        (to_files / made - 0.99).abs() < 0.01 && (to_null / made - 0.01).abs() < 0.01,
+        "{to_files}, {to_null}"
+    );
+}
+
+/// Of a git clone, 6000 questions by a path stood between slices with questions about open files.
+#[test]
+fn kinds_of_a_burst_that_no_slice_has_are_uncertain() {
+    let (mut thread, mut estimate) = (Simulated::default(), Extrapolation::default());
+    thread.runs(GETPPID, 0.1, 1e-6, true);
+    let seen = with_writes(&thread, &[(FileKind::Pipe, 10)]);
+    estimate.pause(&thread.standing(&seen), false, true);
+    for files in [10, 20] {
+        thread.runs(GETPPID, 0.01, 1e-6, true);
+        let seen = with_writes(&thread, &[(FileKind::Pipe, 10), (FileKind::Regular, files)]);
+        estimate.pause(&thread.standing(&seen), true, false);
+        estimate.begin_gap();
+        thread.runs_numbered(WRITE, 0.01, 1e-6);
+    }
+    thread.runs(GETPPID, 0.01, 1e-6, true);
+    let seen = with_writes(&thread, &[(FileKind::Pipe, 10), (FileKind::Regular, 30)]);
+    estimate.pause(&thread.standing(&seen), true, false);
+    let found = estimate.of(&[], &[thread.standing(&seen)]);
+    let made = thread.made[&WRITE];
+    let ((to_files, half), (to_pipes, half_of_pipes)) =
+        (writes_to(&found, FileKind::Regular), writes_to(&found, FileKind::Pipe));
+    assert!((to_files + to_pipes - made).abs() < 1.5, "{to_files} + {to_pipes} of {made}");
+    // All but some might have been on pipes as well.
+    assert!(to_files - half < 0.2 * made && to_pipes + half_of_pipes > 0.8 * made, "{half}, {half_of_pipes}");
 }
