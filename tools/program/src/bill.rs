@@ -465,6 +465,7 @@ mod tests {
                 (Crossing::Interruption, Some("tick")) => 10_000.0,
                 (Crossing::Interruption, Some("timer")) => 5_000.0,
                 (Crossing::Getppid, _) => 100.0,
+                (Crossing::MinorFault, _) => 2_000.0,
                 _ => return None,
             };
             Some(made_up::toll(key, ns, 0.0))
@@ -563,5 +564,22 @@ mod tests {
         let reason = "200 % explained: most of it is getppid, which costs less here than its toll, 100 ns";
         assert!(more.contains(reason), "{more}");
         assert!(as_much.contains("100 % explained\n"), "{as_much}");
+    }
+
+    /// Of bills of tar, in a guest of whose memory the host had taken much back, 40 % were explained, and nothing said why.
+    #[test]
+    fn who_may_have_waited_for_memory_of_the_host_is_told() {
+        let notes = |kernel, goes_back| {
+            let moments = Moments { minor: Some(20_000), ..Moments::default() };
+            let thread = Thread { moments, ..thread(kernel, kernel, 0) };
+            let bill = BillDocument::of(&observed(vec![thread]), &Prices(&Tolls), None).unwrap();
+            BillDocument { memory_goes_back: goes_back, ..bill }.to_text(None)
+        };
+        let reason = "free page reporting of virtio-balloon";
+        let faults = notes(200, true);
+        assert!(faults.contains(reason), "{faults}");
+        assert!(!notes(200, false).contains(reason));
+        let explained = notes(40, true);
+        assert!(!explained.contains(reason), "{explained}");
     }
 }

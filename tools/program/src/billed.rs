@@ -1,6 +1,7 @@
 //! The document of a program's bill, made of what was counted and of prices.
 
 use tollway_core::{Placement, Result};
+use tollway_host::memory;
 
 use crate::apart::is_between_cores;
 use crate::bill::{Bill, Line, Of};
@@ -52,6 +53,7 @@ impl BillDocument {
             user: bill.user,
             ran: bill.ran,
             steal: observed.steal,
+            memory_goes_back: memory::goes_back(),
             prices_noisy: None,
             prices_from: Vec::new(),
             apart: observed

@@ -40,6 +40,9 @@ pub struct BillDocument {
     pub ran: f64,
     /// Time that the whole machine's processors had taken by its hypervisor meanwhile, as a share; absent where that is not told.
     pub steal: Option<f64>,
+    /// Whether this guest gives memory that it has freed back to its host, which then brings new pages: that is in no toll.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub memory_goes_back: bool,
     /// What else this machine had to do just before its price list was measured, so that prices may be too high; absent where it was quiet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices_noisy: Option<String>,

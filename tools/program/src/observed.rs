@@ -132,6 +132,7 @@ pub fn observe(
             && now - told_at >= Duration::from_secs(1)
         {
             let counts = way.counts()?;
+            observed.cost = way.cost();
             observed.names.learn(way.names()?);
             observed.counts = counts.since(&told);
             each_second(&observed)?;
@@ -167,6 +168,8 @@ pub fn observe(
             format!("process {process}, which it began and which still runs: `tollway bill --pid {process}` watches it.")
         }));
     }
+    // What it added within stamps it knows by what it counted.
+    observed.cost = way.cost();
     observed.steal = before.zip(Times::read()).and_then(|(before, now)| now.stolen_since(&before));
     observed.there_and_back = observed.there_and_back.max(apart::there_and_back());
     Ok(observed)

@@ -27,6 +27,8 @@ pub(crate) const STAMPED: &str = "The toll is what one costs by itself. Stamped 
 
 /// A share of the kernel's time beyond which a reason stands beside it.
 const MORE_THAN_ALL: f64 = 1.1;
+/// A share of the kernel's time that is much where tolls do not explain it.
+const MUCH_UNEXPLAINED: f64 = 0.1;
 /// Calls that are named of what tolls do not explain, and the share of the kernel's time from which on one is.
 const NAMED: usize = 4;
 const NAMED_SHARE: f64 = 0.02;
@@ -203,6 +205,21 @@ impl BillDocument {
         calls.into_iter().take(NAMED)
     }
 
+    /// Whether much is not explained, and it wrote to pages of files or to memory that was new to it.
+    fn may_have_waited_for_memory(&self) -> bool {
+        let least = MUCH_UNEXPLAINED * self.whole();
+        let of = |line: &LineDocument, kind: &str| line.tolls.iter().any(|toll| toll.contains(kind));
+        let writes = self
+            .lines
+            .iter()
+            .any(|line| of(line, "kind=write") && line.beyond_tolls().is_some_and(|ns| ns > least));
+        let faults = self
+            .lines
+            .iter()
+            .any(|line| of(line, "minor-fault") && line.sum.is_some_and(|sum| sum.ns > least));
+        self.unexplained.is_some_and(|ns| ns > least) && (writes || faults)
+    }
+
     /// Why tolls say more than was measured.
     fn why_explained_is_more(&self) -> String {
         let is_within = |hi: f64| self.explained.ns <= MORE_THAN_ALL * hi;
@@ -324,6 +341,11 @@ impl BillDocument {
                 time(apart.found),
                 time(apart.priced),
             ));
+        }
+        if self.memory_goes_back && self.may_have_waited_for_memory() {
+            notes.push(
+                "This guest gives memory that it has freed back to its host (free page reporting of virtio-balloon). A page that was not in use lately is brought by the host when it is first written to, which takes some microseconds that are in no toll: writes to new pages of files and page faults may have waited for that.".into(),
+            );
         }
         if let Some(steal) = self.steal.filter(|steal| *steal > 0.001) {
             notes.push(format!(
