@@ -25,7 +25,7 @@ const BILLS: usize = 20;
 /// a repository, `$OUT` one of each bill's own.
 const EVERYDAY: [(&str, &str, &str); 9] = [
     ("ls -R", "ls", "exec ls -R /usr"),
-    ("grep -r", "grep", "exec grep -r nothing-has-this /usr/include"),
+    ("grep -r", "grep", "exec grep -r nothing-has-this /usr/include /usr/include"),
     ("find", "find", "exec find /usr -newer /etc/hostname"),
     ("a shell loop of true", "true", "for i in $(seq 1500); do /bin/true; done"),
     ("make -j2", "make", "cd $DIR/project && make -s clean && exec make -s -j2"),
@@ -94,7 +94,6 @@ pub fn lines(bench: &Bench) -> Vec<Line> {
             turn += 1;
             // Of what the last one wrote nothing is still on its way to the disk: tar's writes took twice as long meanwhile.
             let _ = Command::new("sync").status();
-            has_memory();
             let out = bench.file(&format!("out-{program}-{turn}"));
             fs::create_dir_all(&out).unwrap();
             let script = script.replace("$DIR", &folder).replace("$OUT", &out);
@@ -114,14 +113,6 @@ pub fn lines(bench: &Bench) -> Vec<Line> {
         });
     }
     lines
-}
-
-/// Makes the host of a guest that gives back what it frees (virtio-balloon) bring more memory than one of these programs needs, so that none waits for
-/// it: a page took 10 µs instead of 1.4, and three of four bills of tar had its writes at four times their toll (Linux 6.18).
-fn has_memory() {
-    let mut bytes = vec![0u8; 256 << 20];
-    bytes.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
-    std::hint::black_box(bytes);
 }
 
 /// curl, from a server on the loopback device.
