@@ -4,9 +4,10 @@
 //! tells how often a thread made each call for each second of *work*: its processor time less what counting took of
 //! it, as a thread that is counted gets less done in a second. The timer alone goes on meanwhile. A gap takes half of
 //! its rate from the slice before it and half from the one after. One rate for the whole of a program would be wrong for programs with phases: the
-//! dearer a slice is, the longer is the gap behind it, so phases with more calls are in fewer slices. What is counted beyond
-//! a slice, as the first is, ends for what was in it, when the allowance is spent, and would tell of dear moments: the gap behind
-//! it takes its rate from the slice after it.
+//! dearer a slice is, the longer is the gap behind it, so phases with more calls are in fewer slices. The first stretch
+//! that is counted ends for what was in it, when the allowance is spent, and would tell of dear moments: the gap behind
+//! it takes its rate from the slice after it. Where all is counted again for a while, what was counted last tells of the gap
+//! behind it.
 //!
 //! Where calls were counted by their numbers in a gap, or in the beginning of one, it is known how often each was made
 //! there, and the slices beside it tell on which files, and what else came of them. What is left of such a gap takes half of its
@@ -162,7 +163,7 @@ struct Slice {
     work: f64,
     cost: f64,
     /// It ended for what was in it.
-    ended_dear: bool,
+    is_first: bool,
 }
 
 impl Slice {
@@ -189,7 +190,7 @@ struct Estimate {
     common: BTreeMap<Counted, f64>,
     /// A gap behind a slice in which calls were counted by their numbers, which waits for the next of these.
     waiting: Option<Waiting>,
-    /// Whether there was one since what ended for what was in it.
+    /// Whether there was one before.
     has_waited: bool,
     /// Gaps that have a slice on both sides.
     gaps: usize,
@@ -201,8 +202,8 @@ struct Estimate {
 #[derive(Clone)]
 struct Waiting {
     seconds: f64,
-    /// The slice before it follows what ended for what was in it.
-    is_behind_dear: bool,
+    /// It is the first, and the slice before it follows what ended for what was in it.
+    is_first: bool,
     /// The slice before it, in which calls were counted by their numbers.
     slice: Slice,
     /// One of everything beside it.
@@ -263,21 +264,17 @@ impl Extrapolation {
         self.living.insert(one.slot, progress);
     }
 
-    /// A slice ends, or a part of what is counted on beyond one. There was a gap before, unless all was counted so far. The last part ends for what
-    /// was in it.
-    pub fn pause(&mut self, one: &Standing<'_>, has_gap: bool, ended_dear: bool) {
+    /// A slice ends, or a part of what is counted on beyond one. There was a gap before, unless all was counted so far.
+    pub fn pause(&mut self, one: &Standing<'_>, has_gap: bool) {
         let mut progress = self.living.remove(&one.slot).unwrap_or_default();
         let (mut slice, gap) = progress.next(one, self.known);
         self.rates.entry(one.thread.name.clone()).or_default().add(&slice);
         self.rate.add(&slice);
         // A thread ends once, and not as often in each gap.
         slice.did.retain(|key, _| key.is_none_or(|(number, _)| !ENDS.contains(&number)));
-        slice.ended_dear = ended_dear;
+        slice.is_first = !has_gap;
         if has_gap {
             progress.estimate.attribute(&gap, progress.last.as_ref(), Some(&slice), &progress.seen);
-        }
-        if ended_dear {
-            progress.estimate.has_waited = false;
         }
         // A thread that slept all the time leaves the rate that it had.
         if slice.work >= MIN_WORK || progress.last.is_none() {
@@ -288,7 +285,7 @@ impl Extrapolation {
 
     /// A thread has ended, after a pause in its life or before.
     pub fn end(&mut self, one: &Standing<'_>, has_gap: bool) {
-        self.pause(one, has_gap, false);
+        self.pause(one, has_gap);
         let Some(progress) = self.living.remove(&one.slot) else { return };
         if !has_gap {
             return;
@@ -376,7 +373,7 @@ impl Progress {
         let mut did = seen.clone();
         add(&mut did, &self.seen, -1.0);
         did.retain(|_, figures| figures.iter().any(|figure| *figure > 0.0));
-        let slice = Slice { did, work: counted - cost, cost, ended_dear: false };
+        let slice = Slice { did, work: counted - cost, cost, is_first: false };
         (self.seen, self.ran, self.counted, self.cost) = (seen, one.ran, one.counted, one.cost);
         (self.begun, self.settled, self.at_first) = (Mark::at(one, 0.0), None, 0.0);
         (slice, gap)
@@ -428,7 +425,7 @@ impl Numbered {
             None => self.work / whole.work.max(1e-9),
         };
         let did = did.iter().map(|(key, figures)| (*key, figures.map(|figure| figure * part(key))));
-        Slice { did: did.collect(), work: self.work, cost: self.cost, ended_dear: false }
+        Slice { did: did.collect(), work: self.work, cost: self.cost, is_first: false }
     }
 }
 
@@ -445,9 +442,9 @@ impl Estimate {
             self.end_waiting(Some(&at_first));
         }
         if gap.unknown > 0.0 && says {
-            let is_behind_dear = !std::mem::replace(&mut self.has_waited, true);
+            let is_first = !std::mem::replace(&mut self.has_waited, true);
             let other = after.or(before).cloned();
-            self.waiting = Some(Waiting { seconds: gap.unknown, is_behind_dear, slice: at_first, other });
+            self.waiting = Some(Waiting { seconds: gap.unknown, is_first, slice: at_first, other });
         } else if gap.unknown > 0.0 {
             let did = self.by_time(gap.unknown, &weighted(before, after), |_| true);
             add(&mut self.did, &did, 1.0);
@@ -458,9 +455,9 @@ impl Estimate {
     /// The next slice in which calls were counted by their numbers, or that there is none any more: then the gap that waits takes its
     /// rate from the slice before it, and how much such slices differ another tells.
     fn end_waiting(&mut self, next: Option<&Slice>) {
-        let Some(Waiting { seconds, is_behind_dear, slice, other }) = self.waiting.take() else { return };
+        let Some(Waiting { seconds, is_first, slice, other }) = self.waiting.take() else { return };
         let slices = match (next, &other) {
-            (Some(next), _) if is_behind_dear => vec![(&slice, 0.0), (next, 1.0)],
+            (Some(next), _) if is_first => vec![(&slice, 0.0), (next, 1.0)],
             (Some(next), _) => vec![(&slice, 0.5), (next, 0.5)],
             (None, Some(other)) => vec![(&slice, 1.0), (other, 0.0)],
             (None, None) => vec![(&slice, 1.0)],
@@ -673,7 +670,7 @@ fn cost_within(seconds: f64, cost: f64) -> f64 {
 fn weighted<'s>(before: Option<&'s Slice>, after: Option<&'s Slice>) -> Vec<(&'s Slice, f64)> {
     let slices: Vec<&Slice> = before.into_iter().chain(after).collect();
     match slices[..] {
-        [first, last] if first.ended_dear => vec![(first, 0.0), (last, 1.0)],
+        [first, last] if first.is_first => vec![(first, 0.0), (last, 1.0)],
         [first, last] => vec![(first, 0.5), (last, 0.5)],
         _ => slices.into_iter().map(|slice| (slice, 1.0)).collect(),
     }

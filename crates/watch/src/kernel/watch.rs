@@ -70,9 +70,8 @@ pub struct Watch {
     ended: BTreeMap<(u32, String), Thread>,
     /// Whether rates are taken already: what a program does to begin is in none.
     takes_rates: bool,
-    /// Whether it was ever not counted, and whether it is counted on beyond a slice since.
+    /// Whether it was ever not counted.
     has_paused: bool,
-    goes_on: bool,
     extrapolation: Extrapolation,
 }
 
@@ -110,7 +109,6 @@ impl Watch {
             ended: BTreeMap::new(),
             takes_rates: false,
             has_paused: false,
-            goes_on: false,
             extrapolation: Extrapolation::default(),
         })
     }
@@ -249,9 +247,8 @@ impl Watch {
             },
         };
         if self.has_paused {
-            // What tells of the gap before is the slice alone, and of the gap behind all this what comes after it.
-            self.end_slice(false);
-            self.goes_on = true;
+            // What tells of the gap before is the slice alone, and of the gap behind all this what was counted last.
+            self.end_slice();
         } else {
             self.begin_rates();
         }
@@ -264,8 +261,7 @@ impl Watch {
     /// Stops counting everything; says when it is due to look again.
     fn pause(&mut self, between: Between, by_number: bool) -> Result<Duration> {
         // Before it does: who ends on the way has to be known to end in the gap.
-        let ended_dear = std::mem::take(&mut self.goes_on) || !self.has_paused;
-        self.end_slice(ended_dear);
+        self.end_slice();
         self.has_paused = true;
         self.extrapolation.begin_gap();
         let begun = Instant::now();
@@ -373,10 +369,10 @@ impl Watch {
         }
     }
 
-    /// What was counted since the last pause tells of the gap before it, and of that behind it where it did not end for what was in it.
-    fn end_slice(&mut self, ended_dear: bool) {
+    /// What was counted since the last pause, or since it was last looked at that, tells of the gap before it and of that behind it.
+    fn end_slice(&mut self) {
         let has_gap = self.has_paused;
-        self.for_each_living(|extrapolation, one| extrapolation.pause(one, has_gap, ended_dear));
+        self.for_each_living(|extrapolation, one| extrapolation.pause(one, has_gap));
     }
 
     fn for_each_living(&mut self, mut each: impl FnMut(&mut Extrapolation, &Standing<'_>)) {
@@ -478,7 +474,7 @@ impl Watch {
             self.end_stretch();
             self.begin_stretch();
             if self.has_paused {
-                self.end_slice(false);
+                self.end_slice();
             }
         }
         let living: Vec<_> = self.living.iter().map(|(slot, seen)| (*slot, self.known_of(seen))).collect();

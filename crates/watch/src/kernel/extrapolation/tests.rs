@@ -72,7 +72,7 @@ impl Simulated {
 
     fn pauses(&self, estimate: &mut Extrapolation, has_gap: bool) {
         let thread = self.thread();
-        estimate.pause(&self.standing(&thread), has_gap, !has_gap);
+        estimate.pause(&self.standing(&thread), has_gap);
     }
 
     /// The estimate of a call's number, its half interval, and the truth.
@@ -161,7 +161,7 @@ fn the_timer_goes_on_while_counting_takes_most_of_the_time() {
     };
     thread.runs(GETPPID, 0.4, 115e-9, true);
     let counted = ticks(&thread, 100);
-    estimate.pause(&thread.standing(&counted), false, true);
+    estimate.pause(&thread.standing(&counted), false);
     thread.runs(GETPPID, 0.8, 115e-9, false);
     let found = estimate.of(&[], &[thread.standing(&counted)]);
     assert_eq!(found.extra[0].moments.ticks, Some(200));
@@ -320,15 +320,15 @@ fn calls_of_no_slice_beside_their_gap_are_as_all_of_their_number_in_the_life_of_
     let (mut thread, mut estimate) = (Simulated::default(), Extrapolation::default());
     thread.runs(GETPPID, 0.1, 1e-6, true);
     let seen = with_writes(&thread, &[(FileKind::Null, 1)]);
-    estimate.pause(&thread.standing(&seen), false, true);
+    estimate.pause(&thread.standing(&seen), false);
     estimate.begin_gap();
     thread.runs_numbered(WRITE, 0.001, 1e-6);
     thread.runs(GETPPID, 0.01, 1e-6, true);
     let seen = with_writes(&thread, &[(FileKind::Null, 1)]);
-    estimate.pause(&thread.standing(&seen), true, false);
+    estimate.pause(&thread.standing(&seen), true);
     thread.runs(GETPPID, 0.01, 1e-6, true);
     let seen = with_writes(&thread, &[(FileKind::Null, 1), (FileKind::Regular, 99)]);
-    estimate.pause(&thread.standing(&seen), true, false);
+    estimate.pause(&thread.standing(&seen), true);
     let found = estimate.of(&[], &[thread.standing(&seen)]);
     let made = thread.made[&WRITE];
     let ((to_files, _), (to_null, _)) =
@@ -345,17 +345,17 @@ fn kinds_of_a_burst_that_no_slice_has_are_uncertain() {
     let (mut thread, mut estimate) = (Simulated::default(), Extrapolation::default());
     thread.runs(GETPPID, 0.1, 1e-6, true);
     let seen = with_writes(&thread, &[(FileKind::Pipe, 10)]);
-    estimate.pause(&thread.standing(&seen), false, true);
+    estimate.pause(&thread.standing(&seen), false);
     for files in [10, 20] {
         thread.runs(GETPPID, 0.01, 1e-6, true);
         let seen = with_writes(&thread, &[(FileKind::Pipe, 10), (FileKind::Regular, files)]);
-        estimate.pause(&thread.standing(&seen), true, false);
+        estimate.pause(&thread.standing(&seen), true);
         estimate.begin_gap();
         thread.runs_numbered(WRITE, 0.01, 1e-6);
     }
     thread.runs(GETPPID, 0.01, 1e-6, true);
     let seen = with_writes(&thread, &[(FileKind::Pipe, 10), (FileKind::Regular, 30)]);
-    estimate.pause(&thread.standing(&seen), true, false);
+    estimate.pause(&thread.standing(&seen), true);
     let found = estimate.of(&[], &[thread.standing(&seen)]);
     let made = thread.made[&WRITE];
     let ((to_files, half), (to_pipes, half_of_pipes)) =
