@@ -25,8 +25,12 @@ const KEPT: f64 = 2.0;
 /// Seconds after which what was there from the beginning is paid back: from then on counting has cost no more than is
 /// allowed of the whole. Until then half of what is earned pays back.
 const PAID_BACK: f64 = 2.0 * KEPT;
-/// Slices of which the mean counts: older ones count less and less.
+/// Slices of which the mean counts: older ones count less and less. As many times more, each time that everything was counted again
+/// for what these said and was too dear: a program with phases was counted whole in each calm one, and the dear ones then cost
+/// what slices of all of it need.
 const SLICES: f64 = 8.0;
+const LONGER: f64 = 4.0;
+const MOST_SLICES: f64 = 512.0;
 /// How many times as much as numbers everything costs, where no slice tells.
 const TIMES: f64 = 3.0;
 /// How many slices of numbers there are between two of everything, besides that behind each: they cost half as much, and tell of
@@ -49,8 +53,11 @@ pub(super) struct Budget {
     left: f64,
     /// Seconds of the program's time so far.
     time: f64,
-    /// The latest slices, where it is counted in such.
+    /// The latest slices, where it is counted in such, and of how many the mean counts.
     slices: Option<Stretch>,
+    memory: f64,
+    /// Everything is counted again, after slices.
+    is_calm: bool,
     /// Nothing was counted in a gap since. What is left later is the chance of the latest slices: if calls were counted by
     /// their numbers behind cheap ones, and not behind dear ones, the other gaps would be taken to be dear.
     is_spent: bool,
@@ -68,9 +75,9 @@ pub(super) struct Stretch {
 }
 
 impl Stretch {
-    /// What one more slice makes of the mean.
-    fn and(self, slice: Stretch) -> Stretch {
-        let older = 1.0 - 1.0 / SLICES;
+    /// What one more slice makes of the mean of so many.
+    fn and(self, slice: Stretch, memory: f64) -> Stretch {
+        let older = 1.0 - 1.0 / memory;
         Stretch {
             time: self.time * older + slice.time,
             cost: self.cost * older + slice.cost,
@@ -109,7 +116,16 @@ pub(super) enum Pause {
 
 impl Budget {
     pub fn new(allowed: f64) -> Budget {
-        Budget { allowed, left: allowed * KEPT, time: 0.0, slices: None, is_spent: false, numbered: 0.0 }
+        Budget {
+            allowed,
+            left: allowed * KEPT,
+            time: 0.0,
+            slices: None,
+            memory: SLICES,
+            is_calm: false,
+            is_spent: false,
+            numbered: 0.0,
+        }
     }
 
     /// So much was counted.
@@ -119,13 +135,16 @@ impl Budget {
         // What comes next goes by the slices before this one: it would be another behind dear ones than behind cheap ones.
         let (slices, left) = match self.slices {
             Some(slices) => {
-                self.slices = Some(slices.and(stretch));
+                self.slices = Some(slices.and(stretch, self.memory));
                 (slices, left)
             }
             None => {
                 let half = self.allowed * KEPT / 2.0;
                 if self.left > half {
                     return Next::GoOn(self.lasts(stretch.share(stretch.cost), half));
+                }
+                if std::mem::take(&mut self.is_calm) {
+                    self.memory = (self.memory * LONGER).min(MOST_SLICES);
                 }
                 let stretch = stretch.as_a_slice();
                 self.slices = Some(stretch);
@@ -136,7 +155,7 @@ impl Budget {
         // What is left, or was spent beyond that, is made up for in the seconds that come.
         let rate = (self.rate() + left / KEPT).max(self.rate() * LEAST_RATE);
         if share <= rate && left > 0.0 {
-            (self.slices, self.is_spent) = (None, false);
+            (self.slices, self.is_spent, self.is_calm) = (None, false, true);
             return Next::GoOn(self.lasts(share, 0.0));
         }
         let slice = stretch.time.min(2.0 * SLICE.as_secs_f64());
@@ -168,7 +187,7 @@ impl Budget {
             // It tells as well as a slice how dear the program is at present.
             self.slices = self.slices.map(|slices| {
                 let times = if slices.numbers > 0.0 { slices.cost / slices.numbers } else { TIMES };
-                slices.and(Stretch { time, cost: times * numbers, numbers }.as_a_slice())
+                slices.and(Stretch { time, cost: times * numbers, numbers }.as_a_slice(), self.memory)
             });
         }
         self.left > -DEBT * self.allowed * KEPT
@@ -289,6 +308,29 @@ mod tests {
         let Watched { share, estimated, .. } = watched(4000.0, phases);
         assert!((0.012..0.018).contains(&share), "{share}");
         assert!((estimated / (0.68 / 3.0) - 1.0).abs() < 0.05, "{estimated}");
+    }
+
+    /// Each calm phase was, and each dear one then cost what slices of all of it need.
+    #[test]
+    fn a_program_with_long_phases_is_not_counted_whole_again_and_again() {
+        for period in [0.5, 1.0, 2.0, 4.0] {
+            let mut budget = Budget::new(0.015);
+            let (mut time, mut begins, mut was_calm) = (0.0f64, 0, false);
+            while time < 100.0 {
+                let cost = if time.rem_euclid(period) < period / 3.0 { 0.68 } else { 0.001 };
+                let next = budget.counted(stretch(0.01, 0.01 * cost));
+                let is_calm = matches!(next, Next::GoOn(_)) && time > 1.0;
+                begins += u32::from(is_calm && !was_calm);
+                was_calm = is_calm;
+                time += 0.01;
+                if let Next::Pause { seconds, .. } = next {
+                    let pause = seconds.clamp(0.05, 2.0);
+                    budget.paused(pause, None);
+                    time += pause;
+                }
+            }
+            assert!(begins <= 4, "{period}: {begins}");
+        }
     }
 
     fn stretch(time: f64, cost: f64) -> Stretch {

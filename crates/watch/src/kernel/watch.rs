@@ -29,10 +29,10 @@ const BEGINS: Duration = Duration::from_millis(100);
 pub(super) const SLICE: Duration = Duration::from_millis(10);
 /// How long calls are counted by their numbers at the most for that, where others have the processor.
 const LONGEST_SLICE: Duration = Duration::from_millis(40);
-/// How often it is asked where everything is counted, and how often in the beginning, as programs make more calls within some milliseconds: a
-/// git clone had spent nearly all of its allowance in 100 ms.
+/// How often it is asked where everything is counted, and how often of a program that may make more calls within some milliseconds: in its beginning, and
+/// where it did before. A git clone had spent nearly all of its allowance in 100 ms.
 const LOOK: Duration = Duration::from_millis(100);
-const FIRST_LOOK: Duration = Duration::from_millis(20);
+const SOON: Duration = Duration::from_millis(20);
 /// Tracepoints that are not passed at each call.
 const SELDOM: [Passed; 2] = [Passed::Seldom, Passed::Switches];
 /// Switches and page faults in a second that are few: programs at them take less than 0.1 % of the time.
@@ -254,7 +254,7 @@ impl Watch {
         }
         self.begin_stretch();
         let begins = self.begun.is_none_or(|begun| begun.elapsed() < 2 * LOOK);
-        let longest = if begins { FIRST_LOOK } else { LOOK };
+        let longest = if begins || self.has_paused { SOON } else { LOOK };
         Ok(Duration::from_secs_f64(lasts.clamp(SLICE.as_secs_f64(), longest.as_secs_f64())))
     }
 
