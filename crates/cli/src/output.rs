@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 use std::fs;
-use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::io::{self, IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use rustix::fs::{Access, access};
@@ -134,6 +134,9 @@ pub fn check_writable(file: &Path) -> Result<(), Error> {
         _ => Path::new("."),
     };
     let is_dash = file == Path::new("-");
+    if is_database(&there) {
+        return Err(is_a_store(file));
+    }
     // A file is written beside and put in its place; what is none is written to as it is.
     let written = if there.exists() && !there.is_file() { &there } else { folder };
     let refused = || access(written, Access::WRITE_OK).err().map(|e| e.to_string());
@@ -156,9 +159,40 @@ pub fn check_writable(file: &Path) -> Result<(), Error> {
     })
 }
 
+/// Where a file is, or will be: of two names of one file the same.
+pub fn place_of(file: &Path) -> PathBuf {
+    let folder = file.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    fs::canonicalize(file).unwrap_or_else(|_| match (fs::canonicalize(folder), file.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        _ => file.into(),
+    })
+}
+
+/// What a database begins with: sqlite.org/fileformat2.html, "The Database Header".
+const DATABASE: &[u8] = b"SQLite format 3\0";
+
+fn is_database(file: &Path) -> bool {
+    let mut begins = [0; DATABASE.len()];
+    file.is_file()
+        && fs::File::open(file)
+            .is_ok_and(|mut file| file.read_exact(&mut begins).is_ok() && begins == DATABASE)
+}
+
+/// A file that has runs is never written over.
+pub fn is_a_store(file: &Path) -> Error {
+    Error::Input {
+        place: format!("file `{}`", file.display()),
+        reason: "runs are kept in it".into(),
+        remedy: "name another file".into(),
+    }
+}
+
 /// Writes a file whole: beside it first, then in its place, so that a run killed meanwhile leaves the old one. What a link
 /// leads to is written, not the link; a device or a pipe is written to, not replaced.
 pub fn write(file: &Path, content: &str) -> Result<()> {
+    if is_database(file) {
+        return Err(is_a_store(file).into());
+    }
     let written = match fs::canonicalize(file) {
         Ok(there) if there.is_file() => replace(&there, content),
         Ok(device) => fs::write(device, content),
@@ -194,6 +228,23 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
+
+    /// A bill with `-o ./tollway.db` had taken the place of all runs.
+    #[test]
+    fn a_store_is_not_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, link) = (folder.path().join("runs.db"), folder.path().join("link"));
+        let kept = [DATABASE, b"and runs"].concat();
+        fs::write(&store, &kept).unwrap();
+        symlink(&store, &link).unwrap();
+        for file in [&store, &link] {
+            assert!(check_writable(file).unwrap_err().to_string().contains("runs are kept in it"));
+            assert!(write(file, "a bill").is_err());
+        }
+        assert_eq!(fs::read(&store).unwrap(), kept);
+        assert_eq!(place_of(&link), place_of(&folder.path().join("./runs.db")));
+        assert_eq!(place_of(&folder.path().join("new")), fs::canonicalize(&folder).unwrap().join("new"));
+    }
 
     #[test]
     fn a_link_stays_a_link_and_a_device_a_device() {

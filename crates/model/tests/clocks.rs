@@ -278,3 +278,25 @@ fn one_service_that_reads_0_rejects_no_family() {
     let found = fit(&Trace::from_series(None, Some(services)), Options::default()).unwrap();
     assert!(!found.family("service", Family::Exponential).unwrap().rejected, "{found:#?}");
 }
+
+/// Twelve days of times without a date had the rate of all days at once, and nine servers.
+#[test]
+fn a_clock_set_back_every_midnight_makes_no_second_server_either() {
+    const DAY: f64 = 86_400.0;
+    let customers: Vec<Customer> =
+        queue(6_000, 7).iter().map(|times| times.map(|time| time * DAY / 1_000.0)).collect();
+    let shown: Vec<Customer> = customers.iter().map(|times| times.map(|time| time % DAY)).collect();
+    let found = fitted(&csv(&shown));
+    near(value(&found, "gap.mean"), 2.0 * DAY / 1_000.0, 0.1);
+    assert!(notes(&found).contains("the clock goes back there"), "{}", notes(&found));
+    assert_eq!(notes(&found).matches("the clock goes back there").count(), 13, "{}", notes(&found));
+}
+
+#[test]
+fn a_clock_set_back_in_a_trace_of_few_lines_is_told() {
+    let customers = queue(18, 3);
+    let at = customers[9][0];
+    let found = fitted(&csv(&set_back(&customers, at, 100.0)));
+    assert!(notes(&found).contains("the clock goes back there"), "{}", notes(&found));
+    assert!(value(&found, "gap.mean") < 4.0);
+}

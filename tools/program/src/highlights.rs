@@ -20,9 +20,9 @@ impl BillDocument {
         let per = |ns: f64| time(ns / self.count);
         let sum = &self.explained;
         let span = format!("[{}, {}]", per(sum.lo), per(sum.hi));
-        let measured = match (self.kernel, self.explained_share()) {
+        let measured = match (self.kernel, self.explained_words()) {
             (Some(kernel), Some(share)) => {
-                format!("the kernel's processor time {}, {} explained", per(kernel.ns), percent(share))
+                format!("the kernel's processor time {}, {share}", per(kernel.ns))
             }
             (Some(kernel), None) => {
                 format!("the kernel's processor time in calls {}, by stamps", per(kernel.ns))

@@ -7,7 +7,7 @@ use tollway_watch::{File, FileKind};
 use crate::bill::{price_of, worth_of};
 use crate::observed::Observed;
 use crate::prices::Prices;
-use crate::rhythm::Rhythm;
+use crate::rhythm::{Rhythm, Together};
 
 /// A payer, and what it pays in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +21,7 @@ pub(crate) struct Payer {
 /// Threads, the dearest first.
 pub(crate) fn threads(observed: &Observed, prices: &Prices<'_>) -> Vec<Payer> {
     let threads = observed.counts.in_all();
+    let together = Together::of(&threads);
     let payers = threads.iter().map(|thread| Payer {
         name: match thread.number {
             0 => format!("{} (ended ones of process {})", thread.name, thread.process),
@@ -29,7 +30,7 @@ pub(crate) fn threads(observed: &Observed, prices: &Prices<'_>) -> Vec<Payer> {
         ns: match thread.ran.filter(|_| thread.is_kernel_worker) {
             // It makes no calls: all that it ran is the kernel's time.
             Some(ran) => ran.as_secs_f64() * 1e9,
-            None => worth_of(thread, &threads, prices),
+            None => worth_of(thread, &together, prices),
         },
     });
     sorted(payers.collect())
@@ -39,8 +40,9 @@ pub(crate) fn threads(observed: &Observed, prices: &Prices<'_>) -> Vec<Payer> {
 pub(crate) fn files(observed: &Observed, prices: &Prices<'_>) -> Vec<Payer> {
     let mut by_file: BTreeMap<File, f64> = BTreeMap::new();
     let threads = observed.counts.in_all();
+    let together = Together::of(&threads);
     for thread in &threads {
-        let rhythm = Rhythm::of(thread, &threads);
+        let rhythm = Rhythm::of(thread, &together);
         for calls in thread.calls.iter().filter(|calls| calls.file.kind != FileKind::None) {
             let ns = price_of(calls, &rhythm, prices).map_or(0.0, |price| price.ns);
             *by_file.entry(calls.file.opened()).or_default() += ns;

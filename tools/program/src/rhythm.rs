@@ -51,9 +51,28 @@ pub(crate) struct Rhythm {
     pub sleeps_in_turns: f64,
 }
 
+/// What the rhythm of each thread goes by that is of all of them together: asked once of thousands of short processes, and not
+/// once of each.
+pub(crate) struct Together {
+    copies: Option<f64>,
+    /// How many threads each process has.
+    threads: BTreeMap<u32, usize>,
+}
+
+impl Together {
+    /// Of all threads that were watched.
+    pub(crate) fn of(all: &[Thread]) -> Together {
+        let mut threads = BTreeMap::new();
+        for thread in all {
+            *threads.entry(thread.process).or_default() += 1;
+        }
+        Together { copies: copies(all), threads }
+    }
+}
+
 impl Rhythm {
     /// Of all that a thread did, which is one of these.
-    pub(crate) fn of(thread: &Thread, all: &[Thread]) -> Rhythm {
+    pub(crate) fn of(thread: &Thread, all: &Together) -> Rhythm {
         let mut counts: BTreeMap<_, f64> = BTreeMap::new();
         for calls in &thread.calls {
             *counts.entry((calls.number, calls.file.kind)).or_default() += calls.count as f64;
@@ -68,13 +87,12 @@ impl Rhythm {
         let removed = removed.map(|calls| (calls.count - calls.failed.unwrap_or(0)) as f64).sum();
         let ticks = thread.user.zip(thread.system).map(|(user, system)| user + system);
         let ran = thread.ran.or(ticks).map(|ran| ran.as_secs_f64() * 1e9).filter(|ran| *ran > 0.0);
-        let same = all.iter().filter(|other| other.process == thread.process);
         let writes_files = thread.calls.iter().any(|calls| match numbers::name(calls.number) {
             Some("write" | "writev" | "pwrite64" | "pwritev") => calls.file.kind == FileKind::Regular,
             Some("fsync" | "fdatasync") => true,
             _ => false,
         });
-        let has_others = thread.number == 0 || same.count() > 1;
+        let has_others = thread.number == 0 || all.threads.get(&thread.process).is_some_and(|many| *many > 1);
         let done = |calls: &Calls| calls.count.saturating_sub(calls.failed.unwrap_or(0)) as f64;
         let made = |thread: &Thread, names: &[&str]| -> f64 {
             let calls = thread.calls.iter();
@@ -97,7 +115,7 @@ impl Rhythm {
             has_others,
             has_ended: made(thread, &["exit_group"]) > 0.0,
             executed: made(thread, &["execve", "execveat"]),
-            copies: copies(all),
+            copies: all.copies,
             far: (read_once(thread) / LAST_LEVEL).min(1.0),
             wakes_in_turns: share(wakes),
             sleeps_in_turns: share(sleeps),
@@ -210,8 +228,8 @@ mod tests {
         let write = calls("write", 10);
         let all = vec![write.clone(), calls("read", 1), write.clone()];
         let thread = Thread { calls: all, ran: Some(Duration::from_micros(40)), ..Thread::default() };
-        assert_eq!(Rhythm::of(&thread, &[]).period(&write), Some(2_000.0));
-        assert_eq!(Rhythm::of(&Thread { ran: None, ..thread }, &[]).period(&write), None);
+        assert_eq!(Rhythm::of(&thread, &Together::of(&[])).period(&write), Some(2_000.0));
+        assert_eq!(Rhythm::of(&Thread { ran: None, ..thread }, &Together::of(&[])).period(&write), None);
     }
 
     #[test]
@@ -221,7 +239,8 @@ mod tests {
             results: Some(bytes),
             ..calls(name, count)
         };
-        let far = |calls: Vec<Calls>| Rhythm::of(&Thread { calls, ..Thread::default() }, &[]).far;
+        let far =
+            |calls: Vec<Calls>| Rhythm::of(&Thread { calls, ..Thread::default() }, &Together::of(&[])).far;
         let files = (0..2_000).flat_map(|inode| [on("read", inode, 2, 8 << 10), on("close", inode, 1, 0)]);
         assert_eq!(far(files.collect()), 16_000.0 / 32_768.0);
         // One file that is read a thousand times is in the caches from the second time on.
@@ -233,11 +252,11 @@ mod tests {
     #[test]
     fn as_many_files_are_new_as_are_removed() {
         let all = vec![calls("openat", 40), calls("unlink", 10), calls("fdatasync", 5)];
-        let rhythm = Rhythm::of(&Thread { calls: all.clone(), ..Thread::default() }, &[]);
+        let rhythm = Rhythm::of(&Thread { calls: all.clone(), ..Thread::default() }, &Together::of(&[]));
         assert_eq!([0, 2].map(|at| rhythm.new_files(&all[at])), [0.25, 1.0]);
         // `rm -r` makes none.
         let removes = vec![calls("openat", 40), calls("unlinkat", 300)];
-        let rhythm = Rhythm::of(&Thread { calls: removes.clone(), ..Thread::default() }, &[]);
+        let rhythm = Rhythm::of(&Thread { calls: removes.clone(), ..Thread::default() }, &Together::of(&[]));
         assert_eq!(rhythm.new_files(&removes[0]), 0.0);
     }
 }

@@ -61,14 +61,14 @@ impl Counter {
         let of_one = |number: Option<u32>| number.ok_or_else(|| none(0));
         Ok(match (by, make) {
             (By::Kernel, Some(make)) => {
-                let mut watch = Watch::new(children, options.allowed())?;
+                let mut watch = Watch::new(children, options.allowed()).map_err(refused)?;
                 let child = watch.start(&mut make()?)?;
                 let number = child.id();
                 (Counter::Kernel(Box::new(watch), Some(child)), number)
             }
             (By::Kernel, None) => {
                 let number = of_one(options.pid)?;
-                let mut watch = Watch::new(children, options.allowed())?;
+                let mut watch = Watch::new(children, options.allowed()).map_err(refused)?;
                 watch.attach(number)?;
                 (Counter::Kernel(Box::new(watch), None), number)
             }
@@ -92,6 +92,18 @@ impl Counter {
                 (Counter::Proc(Proc::attach(number, children)?), number)
             }
         })
+    }
+}
+
+/// What keeps this process from watching by the kernel's tracepoints, before anything is watched, is lacking here: another way may do.
+fn refused(error: Error) -> Error {
+    match error {
+        Error::System { doing, reason } => Error::Missing(Missing::new(
+            "counting by the kernel's tracepoints",
+            format!("{doing}: {reason}"),
+            "`ulimit -n 256` lets it open what it needs, `ulimit -l` says how much memory it may keep",
+        )),
+        other => other,
     }
 }
 

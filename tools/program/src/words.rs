@@ -177,10 +177,7 @@ impl BillDocument {
                 format!("{} attributed{why}", percent(share)),
             ));
         }
-        let share = self.explained_share().map_or(String::new(), |share| {
-            let why = if share > MORE_THAN_ALL { self.why_explained_is_more() } else { String::new() };
-            format!("{} explained{why}", percent(share))
-        });
+        let share = self.explained_words().unwrap_or_default();
         rows.push(match unexplained {
             less if less < 0.0 => measured("the tolls say more by".into(), -less, share),
             more => measured("unexplained".into(), more, share),
@@ -194,6 +191,14 @@ impl BillDocument {
         }));
         rows.push(measured("its own work, in user mode".into(), user, String::new()));
         rows
+    }
+
+    /// How much of the kernel's time tolls explain, and why where that is more than all of it; `None` where it was not measured.
+    pub(crate) fn explained_words(&self) -> Option<String> {
+        self.explained_share().map(|share| {
+            let why = if share > MORE_THAN_ALL { self.why_explained_is_more() } else { String::new() };
+            format!("{} explained{why}", percent(share))
+        })
     }
 
     /// The calls in which most of what tolls do not explain was measured, the dearest first.

@@ -48,7 +48,7 @@ fn billed(arguments: &Arguments, options: &Bill) -> Result<Ending> {
             "leave out --quiet, or --live and --json",
         );
     }
-    check_files(options)?;
+    check_files(arguments, options)?;
     let registry = tollway_all::registry();
     let lab = laboratory::lab(&registry)?;
     let name = short_name(&program.command, program.pid);
@@ -79,8 +79,10 @@ fn billed(arguments: &Arguments, options: &Bill) -> Result<Ending> {
     };
     let run = kept.end(state);
     let Watched { document, code, failed } = watched?;
-    write(options, &document)?;
+    // A bill that cannot be written to a file is shown all the same.
+    let written = write(options, &document);
     show(arguments, options, &document, run.as_ref().ok().copied().flatten())?;
+    written?;
     // What came of the program is shown first, and then what could not be done with it.
     run?;
     if let Some(why) = kept.why_not() {
@@ -91,12 +93,17 @@ fn billed(arguments: &Arguments, options: &Bill) -> Result<Ending> {
 }
 
 /// Refuses files that cannot be written, or are to have two things, before anything is watched.
-fn check_files(options: &Bill) -> Result<()> {
+fn check_files(arguments: &Arguments, options: &Bill) -> Result<()> {
     let files = [&options.output, &options.repeats.export, &options.program.html];
     let files: Vec<&PathBuf> = files.into_iter().flatten().collect();
+    let store = (!options.no_store).then(|| output::place_of(&arguments.store));
+    let places: Vec<PathBuf> = files.iter().map(|file| output::place_of(file)).collect();
     for (at, file) in files.iter().enumerate() {
         output::check_writable(file)?;
-        if files[..at].contains(file) {
+        if store.as_ref() == Some(&places[at]) {
+            return Err(output::is_a_store(file).into());
+        }
+        if places[..at].contains(&places[at]) {
             return Err(Error::Input {
                 place: format!("file `{}`", file.display()),
                 reason: "it is named twice".into(),
@@ -173,7 +180,7 @@ pub fn stored(arguments: &Arguments, options: &Bill, store: &Store, run: RunId) 
         }
         .into());
     }
-    check_files(options)?;
+    check_files(arguments, options)?;
     write(options, &document)?;
     match &options.output {
         Some(file) => output::write(file, &content(arguments, options, &document, None)?)?,

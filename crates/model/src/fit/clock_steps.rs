@@ -14,9 +14,10 @@ use crate::{ModelError, Result};
 /// So many lines in a row that are before one above them are of a clock that was set back, not late.
 const STRONG: usize = 5;
 
-/// Where times fall more often than this, or in more than one line of [`LINES_A_FALL`], lines are merely out of order.
-const MOST_STEPS: usize = 8;
+/// Where times fall in more than one line of so many, and more than once, lines are merely out of order.
 const LINES_A_FALL: usize = 20;
+/// Of more steps than this each has to be a strong one.
+const FEW_STEPS: usize = 8;
 
 /// Sources of steps that have a name, in seconds.
 const NAMED: [(f64, &str); 2] = [
@@ -47,13 +48,13 @@ impl Steps {
         let falls = stamps.iter().filter_map(|of| table.times.get(of)).map(|times| falls(times));
         let mut steps = falls.min_by_key(Vec::len).unwrap_or_default();
         let rows = table.times.values().next().map_or(0, Vec::len);
-        if steps.len() > MOST_STEPS.min(rows / LINES_A_FALL) {
+        if steps.len() > (rows / LINES_A_FALL).max(1) {
             return Steps::default();
         }
         // A customer whose end is before its arrival, or one server that seems to be two once lines are sorted, tells a step
         // from lines that are late.
         let shows = !table.crossed.is_empty() || (alone(table, &steps) && !alone_when_sorted(table));
-        if !shows {
+        if !shows || steps.len() > FEW_STEPS {
             steps.retain(|step| step.lines >= STRONG);
         }
         Steps(steps)
