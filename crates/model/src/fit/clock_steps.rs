@@ -14,7 +14,7 @@ use crate::{ModelError, Result};
 /// So many lines in a row that are before one above them are of a clock that was set back, not late.
 const STRONG: usize = 5;
 
-/// Where times fall in more than one line of so many, and more than once, lines are merely out of order.
+/// Where times fall in more than one line of this number, and more than once, lines are merely out of order.
 const LINES_A_FALL: usize = 20;
 /// Of more steps than this each has to be a strong one.
 const FEW_STEPS: usize = 8;

@@ -75,7 +75,7 @@ pub(super) struct Stretch {
 }
 
 impl Stretch {
-    /// What one more slice makes of the mean of so many.
+    /// What one more slice makes of the mean of `memory` slices.
     fn and(self, slice: Stretch, memory: f64) -> Stretch {
         let older = 1.0 - 1.0 / memory;
         Stretch {

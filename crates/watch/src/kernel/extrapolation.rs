@@ -48,7 +48,7 @@ const COST_ERROR: f64 = 0.07;
 /// By how much slices may be unlike the gaps beside them in any case: what stands in the caches is another's. In twelve
 /// bills of loops of statx and of open there were 0 to 5 % fewer calls in a second of work, in the same machine.
 const SLICE_ERROR: f64 = 0.03;
-/// So many calls of a number in a slice tell on which files those beside it are.
+/// Calls of a number from which on a slice tells on which files those beside it are.
 const TELLING: f64 = 5.0;
 /// That rates of neighboring slices are alike is known beforehand: as much as so many gaps tell.
 const KNOWN_BEFORE: usize = 2;
@@ -574,7 +574,7 @@ impl Estimate {
         }
     }
 
-    /// So many more calls of a number than the slices beside the gap have in as much work were made at another moment: on which of
+    /// These calls of a number, which the slices beside the gap have not in as much work, were made at another moment: on which of
     /// the kinds of files that are known of it they were, these slices do not tell.
     fn may_be_others(&mut self, number: u32, excess: f64, tables: &[&Table], seen: &Table) {
         let kinds = kinds_of(seen, number);

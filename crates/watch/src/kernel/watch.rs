@@ -329,7 +329,7 @@ impl Watch {
         Ok(left)
     }
 
-    /// Between two slices so many seconds pass or have passed, of which counting takes that much, if it does: whether it may go on.
+    /// Between two slices `time` seconds pass or have passed, of which counting takes `cost`, if it does: whether it may go on.
     fn is_affordable(&mut self, time: f64, cost: Option<f64>) -> bool {
         self.budget.as_mut().is_none_or(|budget| budget.paused(time, cost))
     }
