@@ -41,46 +41,46 @@ bench: setup-bench agent       ## speed bars: ours and their plain C twins in tu
 	$(CARGO) build --release --package tollway
 	scripts/bench
 
-truth:                         ## A/A and A/B with planted slowdowns: can comparisons be trusted?
+truth: setup-run               ## A/A and A/B with planted slowdowns: can comparisons be trusted?
 	$(CARGO) build --release --package tollway
 	target/release/tollway compare --prove
 
-kill-test: agent               ## kill 200 runs at random moments: each must go on to its end; and 200 of the machine's suite, 100 of them in guests: is anything left? And guests and tools that hang
+kill-test: setup-test agent    ## kill 200 runs at random moments: each must go on to its end; and 200 of the machine's suite, 100 of them in guests: is anything left? And guests and tools that hang
 	TOLLWAY_KILLS=200 $(CARGO) test --package tollway --test crash --test machine_killed -- --nocapture
 	TOLLWAY_LONG=1 $(CARGO) test --package tollway --test machine_disturbed --test machine_tools -- --nocapture
 
-coverage:                      ## how often 95 % intervals of simulations have the exact value: seeds 1 to 1000
+coverage: setup-test           ## how often 95 % intervals of simulations have the exact value: seeds 1 to 1000
 	TOLLWAY_COVERAGE_SEEDS=1000 $(CARGO) test --release --package tollway-sim --test coverage -- --nocapture
 
-long:                          ## how often fits reject true models and wrong ones: ten times as many traces (15 minutes)
+long: setup-test               ## how often fits reject true models and wrong ones: ten times as many traces (15 minutes)
 	TOLLWAY_LONG=1 $(CARGO) test --release --package tollway-model --lib --test verdicts -- --nocapture fit:: services
 
 verdicts: setup-run            ## filters: 10^8 verdicts of machine code, interpreter, libpcap and the kernel compared (10 minutes)
 	TOLLWAY_LONG=1 $(CARGO) test --release --package tollway-capture --features libpcap --test verdicts -- --nocapture
 
-guest-test: agent              ## eight Linux guests at once, and twenty started and stopped: what do they leave?
+guest-test: setup-test agent   ## eight Linux guests at once, and twenty started and stopped: what do they leave?
 	TOLLWAY_REQUIRE=qemu,agent TOLLWAY_GUESTS_AT_ONCE=8 TOLLWAY_GUEST_CYCLES=20 \
 	  $(CARGO) test --package tollway-tenant --test linux_guests -- --nocapture
 
-modes-bar: setup-guest agent   ## two modes of guests compared five times from the start: has each row of their disks the same verdict? (30 minutes) Wants the machine to itself
+modes-bar: setup-run setup-guest agent ## two modes of guests compared five times from the start: has each row of their disks the same verdict? (30 minutes) Wants the machine to itself
 	$(CARGO) build --release --package tollway
 	target/release/tollway --store target/modes-bar.db machine modes high-performance balanced --repeat 5 --time 1800 --part disk \
 	  --until 4 --margin 10 --html target/modes-bar.html
 
-bill-bar:                      ## the bars of a program's bill: how far counts from slices are off, what counting costs, what the tolls explain, which what-ifs come true (BARS=a part; an hour). Root, and the machine to itself
+bill-bar: setup-bills          ## the bars of a program's bill: how far counts from slices are off, what counting costs, what the tolls explain, which what-ifs come true (BARS=a part; an hour). Root, and the machine to itself
 	$(CARGO) build --release --package tollway
 	$(CARGO) build --release --package tollway-program-tool --example changes --example loops
 	$(CARGO) bench --quiet --package tollway --bench bills -- $(CURDIR)/target/release/tollway $(CURDIR)/target/release/examples $(BARS)
 
-hostile:                       ## hostile tenants of a crypto card, HOSTILE_CHAINS (10^7) chains of them: do neighbours, keys or the card's memory suffer? Wants the machine to itself
+hostile: setup-test            ## hostile tenants of a crypto card, HOSTILE_CHAINS (10^7) chains of them: do neighbours, keys or the card's memory suffer? Wants the machine to itself
 	TOLLWAY_CHAINS=$(HOSTILE_CHAINS) TOLLWAY_REQUIRE=quiet \
 	  $(CARGO) test --release --package tollway-cipher --test hostile --locked -- --nocapture a_crowd
 
-tcp-long:                      ## the TCP server: a minute of messages by each way and number of connections, and 10^7 frames of any kind at its network stack, and clients that vanish (16 minutes)
+tcp-long: setup-test           ## the TCP server: a minute of messages by each way and number of connections, and 10^7 frames of any kind at its network stack, and clients that vanish (16 minutes)
 	TOLLWAY_TCP_SECONDS=60 TOLLWAY_FRAMES=10000000 TOLLWAY_REQUIRE=netns,packet \
 	  $(CARGO) test --release --package tollway-ipc --test tcp --locked -- --nocapture --test-threads=1 each_style any_frames vanishes_without
 
-lies:                          ## hostile ends of channels: LIES (10^8) words written, as many while the other looks, and a tenth as many meetings (7 minutes, nearly all of it the meetings)
+lies: setup-test               ## hostile ends of channels: LIES (10^8) words written, as many while the other looks, and a tenth as many meetings (7 minutes, nearly all of it the meetings)
 	TOLLWAY_LIES=$(LIES) $(CARGO) test --release --package tollway-channel --test hostile --locked -- --nocapture
 
 miri:                          ## rings and tasks of channels under Miri, where nightly has it (untried: no toolchain of ours did)
@@ -89,17 +89,17 @@ miri:                          ## rings and tasks of channels under Miri, where 
 	  MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=8 \
 	  $(CARGO) +nightly miri test --package tollway-channel --locked --test rings --test executor
 
-orderings:                     ## channels' waiting, tasks and threads in every order, with one preemption more than tests have (a quarter of a minute)
+orderings: setup-test          ## channels' waiting, tasks and threads in every order, with one preemption more than tests have (a quarter of a minute)
 	TOLLWAY_LONG=1 $(CARGO) test --release --package tollway-channel --test orderings --locked -- --nocapture
 
-pauses:                        ## channels whose ends pause at any access to what they share: 10^7 messages by rings, 8 million under tokio, by plain ways and at the kernel too (2 minutes)
+pauses: setup-test             ## channels whose ends pause at any access to what they share: 10^7 messages by rings, 8 million under tokio, by plain ways and at the kernel too (2 minutes)
 	TOLLWAY_PAUSES=10000000 $(CARGO) test --release --package tollway-channel --features tokio --test pauses --locked -- --nocapture
 
-both:                          ## threads at a channel and at the kernel at once, which pause at random: 2.4 million requests; and a million wake-ups under tokio (4 minutes)
+both: setup-test               ## threads at a channel and at the kernel at once, which pause at random: 2.4 million requests; and a million wake-ups under tokio (4 minutes)
 	TOLLWAY_BOTH=100000 $(CARGO) test --release --package tollway-channel --test both --locked -- --nocapture nothing_is_lost
 	TOLLWAY_WAKES=1000000 $(CARGO) test --release --package tollway-channel --features tokio --test tokio --locked -- --nocapture no_wake_up
 
-deaths:                        ## kill 24,000 ends of channels at random moments: is the other told, and does it keep nothing? (3 minutes)
+deaths: setup-test             ## kill 24,000 ends of channels at random moments: is the other told, and does it keep nothing? (3 minutes)
 	TOLLWAY_DEATHS=24000 $(CARGO) test --release --package tollway-channel --features tokio --test killed --locked -- --nocapture
 
 model: setup-run agent         ## responses of the crypto card under load as its model foretells them, 10^6 requests a point (15 minutes). Wants the machine to itself
