@@ -1,6 +1,7 @@
 //! From one file through a filter into another: the fastest way, chosen by what the two files have in common.
 
 use super::error::Error;
+use super::host_order;
 use super::pcap::{self, Header, RECORD_HEADER, Record};
 use super::pcapng::Described;
 use super::reader::{Captured, Decoder, Format, Reader};
@@ -76,7 +77,7 @@ impl Copy {
     ) -> Copied {
         let mut copied = Copied { read: 0, written: 0, ended: Ok(()) };
         copied.ended = match (&reader.decoder, sink.pcap()) {
-            (Decoder::Pcap(header), Some(writer)) => {
+            (Decoder::Pcap(header), Some(writer)) if reader.is_as_it_stands() => {
                 let header = *header;
                 if let Err(error) = self
                     .suits(reader, header.link_type)
@@ -117,12 +118,6 @@ impl Copy {
             return refuse(
                 format!("an interface has link type {}, and the filter is for {}", found.0, wanted.0),
                 "leave the filter out",
-            );
-        }
-        if reader.is_swapped() && HOST_ORDER.contains(&found.0) {
-            return refuse(
-                format!("packets of link type {} have numbers in the other byte order", found.0),
-                "copy it on a machine of the byte order on which it was written",
             );
         }
         Ok(())
@@ -174,7 +169,8 @@ impl Copy {
             }
             let Captured { interface, packet, has_time } = reader.show(&found);
             if keep > 0 {
-                let packet = Packet { bytes: &packet.bytes[..packet.bytes.len().min(keep)], ..packet };
+                let bytes = host_order::taken(kind.link_type, kind.is_swapped, packet.bytes);
+                let packet = Packet { bytes: &bytes[..bytes.len().min(keep)], ..packet };
                 if has_time {
                     sink.write(interface, &packet)?;
                 } else {
@@ -371,11 +367,6 @@ impl Batch<'_> {
         Ok(())
     }
 }
-
-/// Link types in which some numbers are in the byte order of the machine that captured: USB on Linux (189, 220), netfilter
-/// logs (239), OpenBSD's packet-filter logs (117), packet metadata of macOS (258).
-/// Source: <https://www.tcpdump.org/linktypes.html>.
-const HOST_ORDER: [u32; 5] = [117, 189, 220, 239, 258];
 
 impl Reader {
     /// An interface as it goes into another file.

@@ -10,6 +10,7 @@
 
 mod copy;
 mod error;
+mod host_order;
 mod input;
 mod limits;
 mod map;

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::error::{Error, Fault};
+use super::host_order;
 use super::input::Input;
 use super::order::Order;
 use super::pcap;
@@ -22,6 +23,10 @@ pub struct Reader {
     /// What is still to be passed over before the next record, in bytes.
     pending: u64,
     growing: bool,
+    /// Whether packets of some interface are not all as this machine would have them.
+    differs: bool,
+    /// The packet that was found last as this machine would have it, if it is not so in the file.
+    put_right: Option<Vec<u8>>,
 }
 
 /// By format.
@@ -109,7 +114,16 @@ impl Reader {
         } else {
             return Err(damaged(&input, 0, Fault::Unknown { first }));
         };
-        let mut reader = Reader { input, decoder, packets: 0, pending: 0, growing: false };
+        let mut reader = Reader {
+            input,
+            decoder,
+            packets: 0,
+            pending: 0,
+            growing: false,
+            differs: false,
+            put_right: None,
+        };
+        reader.look_for_differences();
         while reader.interfaces_known() == 0 && matches!(reader.look()?, Look::Other) {}
         Ok(reader)
     }
@@ -145,10 +159,19 @@ impl Reader {
 
     /// Whether the numbers read last are of the other byte order than this machine's: of all the file, or of the present section.
     pub fn is_swapped(&self) -> bool {
+        self.order() == Order::Swapped
+    }
+
+    fn order(&self) -> Order {
         match &self.decoder {
-            Decoder::Pcap(header) => header.order == Order::Swapped,
-            Decoder::PcapNg(decoder) => decoder.order == Order::Swapped,
+            Decoder::Pcap(header) => header.order,
+            Decoder::PcapNg(decoder) => decoder.order,
         }
+    }
+
+    /// Whether its records are what their packets are: no number in them is of another machine's order.
+    pub(super) fn is_as_it_stands(&self) -> bool {
+        !self.differs
     }
 
     /// What the packets of an interface are; `None` if it is not described (yet).
@@ -230,7 +253,10 @@ impl Reader {
     /// Shows a packet that was just found.
     #[inline]
     pub(super) fn show(&self, found: &Found) -> Captured<'_> {
-        let bytes = &self.input.window()[found.bytes.clone()];
+        let bytes = match &self.put_right {
+            None => &self.input.window()[found.bytes.clone()],
+            Some(bytes) => bytes,
+        };
         let packet = Packet { timestamp: found.timestamp, bytes, wire_length: found.wire_length };
         Captured { packet, interface: found.interface, has_time: found.has_time }
     }
@@ -251,9 +277,15 @@ impl Reader {
         let mut step = self.decoder.step(self.input.window());
         loop {
             match step {
-                Step::Packet(found) => return Ok(Look::Packet(found)),
+                Step::Packet(mut found) => {
+                    if self.differs {
+                        self.put_right(&mut found);
+                    }
+                    return Ok(Look::Packet(found));
+                }
                 Step::Skip(count) => {
                     self.pending = count;
+                    self.look_for_differences();
                     return Ok(Look::Other);
                 }
                 Step::Need(wanted, what) => {
@@ -265,6 +297,28 @@ impl Reader {
                 Step::Bad(offset, fault) => return Err(self.damaged(offset as u64, fault)),
             }
         }
+    }
+
+    /// Notes whether packets of the interface that was described last are not all as this machine would have them.
+    #[cold]
+    fn look_for_differences(&mut self) {
+        let last = (self.interfaces_known() as u32).checked_sub(1);
+        let link = last.and_then(|interface| self.link_type(interface));
+        self.differs |= link.is_some_and(|link| host_order::differ(link, self.order()));
+    }
+
+    /// Has a packet that was just found as this machine would have it.
+    #[cold]
+    fn put_right(&mut self, found: &mut Found) {
+        let order = self.order();
+        let link = self.link_type(found.interface).filter(|link| host_order::differ(*link, order));
+        let mut room = self.put_right.take().unwrap_or_default();
+        self.put_right = link.map(|link| {
+            room.clear();
+            room.extend_from_slice(&self.input.window()[found.bytes.clone()]);
+            found.wire_length = host_order::put_right(link, order, &mut room, found.wire_length);
+            room
+        });
     }
 
     /// Passes over what is pending; false if the file ends before.
