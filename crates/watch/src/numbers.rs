@@ -87,6 +87,24 @@ pub(crate) fn opened(number: u32) -> Option<usize> {
     }
 }
 
+/// Which argument has the flags of a call that opens a file by a path, counted from 0; `None` of other calls, and of openat2(2), which has
+/// them in memory.
+pub(crate) fn flags_of_opening(number: u32) -> Option<usize> {
+    match known(number)? {
+        Sysno::open => Some(1),
+        Sysno::openat => Some(2),
+        _ => None,
+    }
+}
+
+/// The flags of a call that opens a file by a path, which has these arguments, as far as they tell: 0 of other calls.
+pub(crate) fn opening(number: u32, arguments: &[u64; 6]) -> u64 {
+    match known(number) {
+        Some(Sysno::creat) => libc::O_CREAT as u64,
+        _ => flags_of_opening(number).map_or(0, |at| arguments[at]),
+    }
+}
+
 /// Whether the call ends the threads that the kernel has in the process of who makes it, where there are some.
 pub(crate) fn ends_workers(number: u32) -> bool {
     matches!(known(number), Some(Sysno::exit_group | Sysno::execve | Sysno::execveat))

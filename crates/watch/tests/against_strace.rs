@@ -119,6 +119,15 @@ fn a_descriptor_that_leads_to_one_file_after_the_other() {
 }
 
 #[test]
+fn files_that_are_made_and_those_that_were_there() {
+    same_equal("creates", [0, 1], |counts| {
+        let made = |call| total(counts, call, FileKind::Created).0;
+        assert_eq!([made(libc::SYS_openat), made(libc::SYS_creat)], [3, 1]);
+        assert_eq!(total(counts, libc::SYS_openat, FileKind::Folder).0, 1);
+    });
+}
+
+#[test]
 fn every_kind_of_file_and_the_bytes_that_were_moved() {
     same_equal("kinds", [0, 1], |counts| {
         let by = |call, kind| total(counts, call, kind);

@@ -63,6 +63,13 @@ fn threads() {
 }
 
 #[test]
+fn files_that_are_made_and_those_that_were_there() {
+    let Some(counts) = same().and_then(|same| equal(same, &["creates"], [0, 1])) else { return };
+    let made = |call: libc::c_long| total(&counts, call as u32, FileKind::Created).0;
+    assert_eq!([made(libc::SYS_openat), made(libc::SYS_creat)], [3, 1]);
+}
+
+#[test]
 fn children_by_fork() {
     let Some(counts) = same().and_then(|same| equal(same, &["forks"], [0, 8])) else { return };
     assert_eq!(counts.threads.len(), 8);

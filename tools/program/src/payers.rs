@@ -43,7 +43,7 @@ pub(crate) fn files(observed: &Observed, prices: &Prices<'_>) -> Vec<Payer> {
     let together = Together::of(&threads);
     for thread in &threads {
         let rhythm = Rhythm::of(thread, &together);
-        for calls in thread.calls.iter().filter(|calls| calls.file.kind != FileKind::None) {
+        for calls in thread.calls.iter().filter(|calls| calls.file.kind.is_open()) {
             let ns = price_of(calls, &rhythm, prices).map_or(0.0, |price| price.ns);
             *by_file.entry(calls.file.opened()).or_default() += ns;
         }
@@ -97,6 +97,7 @@ fn sorted(mut payers: Vec<Payer>) -> Vec<Payer> {
 pub(crate) fn word(kind: FileKind) -> &'static str {
     match kind {
         FileKind::None => "",
+        FileKind::Created => "new file",
         FileKind::Pipe => "pipe",
         FileKind::Unix => "Unix socket",
         FileKind::Tcp => "TCP",

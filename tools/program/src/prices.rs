@@ -189,7 +189,7 @@ impl Prices<'_> {
         let mut price = self.whole_call(asked)?;
         let not_in_it = [
             self.of(&user_side()),
-            self.of(&shared_descriptors()).filter(|_| asked.file != FileKind::None && !asked.has_others),
+            self.of(&shared_descriptors()).filter(|_| asked.file.is_open() && !asked.has_others),
         ];
         for less in not_in_it.iter().flatten() {
             price = Price { keys: price.keys.clone(), ..price.less(less) };
@@ -216,8 +216,7 @@ impl Prices<'_> {
             Route::SizedBehindEnd(kinds) => self.behind_end(kinds, asked).or_else(empty),
             Route::Single(kind) => self.single(kind, period).or_else(empty),
             Route::OfFile(kind, of_new) => {
-                let opened = new(self.single(kind, period), self.single(of_new, period));
-                self.or_missing(opened, "open-missing", asked).or_else(empty)
+                new(self.single(kind, period), self.single(of_new, period)).or_else(empty)
             }
             Route::OrMissing(kind, missing) => {
                 self.or_missing(self.single(kind, period), missing, asked).or_else(empty)

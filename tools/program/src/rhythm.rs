@@ -31,10 +31,8 @@ pub(crate) struct Rhythm {
     counts: BTreeMap<(u32, FileKind), f64>,
     /// How often it closed each file.
     closed: BTreeMap<File, f64>,
-    /// Files that it removed.
-    removed: f64,
-    /// Whether it writes to files, or makes them durable.
-    writes_files: bool,
+    /// Files that it made by opening them.
+    created: f64,
     /// Whether its process has other threads.
     pub has_others: bool,
     /// Whether it, or its whole process, has ended.
@@ -81,17 +79,10 @@ impl Rhythm {
         for calls in thread.calls.iter().filter(|calls| numbers::name(calls.number) == Some("close")) {
             *closed.entry(calls.file).or_default() += calls.count as f64;
         }
-        let removes =
-            |calls: &&Calls| matches!(numbers::native_name(calls.number), Some("unlink" | "unlinkat"));
-        let removed = thread.calls.iter().filter(removes);
-        let removed = removed.map(|calls| (calls.count - calls.failed.unwrap_or(0)) as f64).sum();
+        let creates = thread.calls.iter().filter(|calls| calls.file.kind == FileKind::Created);
+        let created = creates.map(|calls| calls.count as f64).sum();
         let ticks = thread.user.zip(thread.system).map(|(user, system)| user + system);
         let ran = thread.ran.or(ticks).map(|ran| ran.as_secs_f64() * 1e9).filter(|ran| *ran > 0.0);
-        let writes_files = thread.calls.iter().any(|calls| match numbers::name(calls.number) {
-            Some("write" | "writev" | "pwrite64" | "pwritev") => calls.file.kind == FileKind::Regular,
-            Some("fsync" | "fdatasync") => true,
-            _ => false,
-        });
         let has_others = thread.number == 0 || all.threads.get(&thread.process).is_some_and(|many| *many > 1);
         let done = |calls: &Calls| calls.count.saturating_sub(calls.failed.unwrap_or(0)) as f64;
         let made = |thread: &Thread, names: &[&str]| -> f64 {
@@ -110,8 +101,7 @@ impl Rhythm {
             ran,
             counts,
             closed,
-            removed,
-            writes_files,
+            created,
             has_others,
             has_ended: made(thread, &["exit_group"]) > 0.0,
             executed: made(thread, &["execve", "execveat"]),
@@ -143,21 +133,11 @@ impl Rhythm {
         (alike > 0.0).then(|| self.ran.map(|ran| ran / alike)).flatten()
     }
 
-    /// The share of such calls that are on files that are new, where calls on new files are dearer. It cannot be seen. A thread that removes files makes as many
-    /// in the long run, if it writes any: as many calls that open, write or make durable are each taken to be on a new one, at most all.
+    /// The share of such calls that are on files that are new, where calls on new files are dearer: as many that write or make durable as the
+    /// thread made files are each taken to be on a new one, at most all.
     pub(crate) fn new_files(&self, calls: &Calls) -> f64 {
-        if !self.writes_files {
-            return 0.0;
-        }
-        let is_open = |number: u32| numbers::name(number).is_some_and(|name| name.starts_with("open"));
-        // An open begins to look in a folder or elsewhere: it is the same call.
-        let alike = match is_open(calls.number) {
-            true => {
-                self.counts.iter().filter(|((number, _), _)| is_open(*number)).map(|(_, count)| count).sum()
-            }
-            false => self.alike(calls),
-        };
-        if alike > 0.0 { (self.removed / alike).min(1.0) } else { 0.0 }
+        let alike = self.alike(calls);
+        if alike > 0.0 { (self.created / alike).min(1.0) } else { 0.0 }
     }
 }
 
@@ -250,13 +230,10 @@ mod tests {
     }
 
     #[test]
-    fn as_many_files_are_new_as_are_removed() {
-        let all = vec![calls("openat", 40), calls("unlink", 10), calls("fdatasync", 5)];
+    fn as_many_files_are_new_as_were_made() {
+        let made = Calls { file: File { kind: FileKind::Created, ..File::default() }, ..calls("openat", 10) };
+        let all = vec![calls("openat", 40), made, calls("fdatasync", 40), calls("pwrite64", 5)];
         let rhythm = Rhythm::of(&Thread { calls: all.clone(), ..Thread::default() }, &Together::of(&[]));
-        assert_eq!([0, 2].map(|at| rhythm.new_files(&all[at])), [0.25, 1.0]);
-        // `rm -r` makes none.
-        let removes = vec![calls("openat", 40), calls("unlinkat", 300)];
-        let rhythm = Rhythm::of(&Thread { calls: removes.clone(), ..Thread::default() }, &Together::of(&[]));
-        assert_eq!(rhythm.new_files(&removes[0]), 0.0);
+        assert_eq!([2, 3].map(|at| rhythm.new_files(&all[at])), [0.25, 1.0]);
     }
 }

@@ -16,7 +16,7 @@ pub(crate) enum Route {
     SizedBehindEnd([&'static str; 3]),
     /// `system-call` of this kind.
     Single(&'static str),
-    /// The same of a file: of one that is there already, and of one that is new.
+    /// The same of a file: of what was there before, and of what is new.
     OfFile(&'static str, &'static str),
     /// By how many descriptors are ready: kinds for none, one and eight.
     Ready([&'static str; 3]),
@@ -41,7 +41,7 @@ enum Does {
     Write,
 }
 
-/// Of a call by its name (asm/unistd_64.h) and the file that its first argument leads to. Flags are not counted: whether a file is new is not seen. `gives` says whether it mostly has a result that is more than 0.
+/// Of a call by its name (asm/unistd_64.h) and the file that its first argument leads to. `gives` says whether it mostly has a result that is more than 0.
 pub(crate) fn route_of(call: &str, file: FileKind, gives: bool) -> Route {
     let empty = || Route::Part(TollKey::of(Crossing::Getppid), 1.0);
     match call {
@@ -69,10 +69,12 @@ pub(crate) fn route_of(call: &str, file: FileKind, gives: bool) -> Route {
         "poll" | "ppoll" => Route::Ready(["poll-none", "poll", "poll-8"]),
         "select" | "pselect6" => Route::Single("select"),
         "futex" => Route::Single("futex-wake-none"),
+        "open" | "openat" | "openat2" | "creat" if file == FileKind::Created => Route::Single("create"),
         // What is opened by its name in an open folder has no other names to go through.
-        "openat" | "openat2" if file == FileKind::Folder => Route::OfFile("open-in-folder", "create"),
-        "open" | "openat" | "openat2" => Route::OfFile("open", "create"),
-        "creat" => Route::Single("create"),
+        "openat" | "openat2" if file == FileKind::Folder => {
+            Route::OrMissing("open-in-folder", "open-missing")
+        }
+        "open" | "openat" | "openat2" | "creat" => Route::OrMissing("open", "open-missing"),
         "unlink" | "unlinkat" => Route::OrMissing("unlink", "stat-missing"),
         "close" if file == FileKind::Tcp => Route::Single("close-tcp"),
         "close" => Route::Single("close"),

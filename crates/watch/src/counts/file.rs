@@ -57,6 +57,8 @@ pub enum FileKind {
     /// The call is on no file, or on none that is open.
     #[default]
     None,
+    /// None that was open: the call opened a file by its name, and made it.
+    Created,
     /// A pipe, with a name or without.
     Pipe,
     /// A Unix socket.
@@ -88,6 +90,11 @@ pub enum FileKind {
 }
 
 impl FileKind {
+    /// Whether it was open when the call was made on it.
+    pub fn is_open(self) -> bool {
+        !matches!(self, FileKind::None | FileKind::Created)
+    }
+
     /// Whether the numbers of such inodes are those of a file system among others.
     pub fn is_of_a_file_system(self) -> bool {
         matches!(self, FileKind::Regular | FileKind::Folder | FileKind::FolderItself | FileKind::Anonymous)

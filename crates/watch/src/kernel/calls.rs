@@ -116,6 +116,7 @@ pub(super) fn ends(maps: &Maps, fields: &Fields, detail: Detail) -> Vec<u64> {
     program.place(seen).store_constant(Width::Double, R7, thread::ENTERED, 0);
     in_all(&mut program);
     if detail == Detail::Files {
+        files::created(&mut program, fields);
         let counted = program.label();
         by_file(&mut program, maps, counted);
         program.place(counted);

@@ -46,8 +46,9 @@ pub(crate) struct Fields {
     pub descriptors: i32,
     /// `fdtable`: how many there are; the address of the first is 8 bytes on.
     pub most: i32,
-    /// `file`: its inode.
+    /// `file`: its inode, and how it was opened (`FMODE_`, include/linux/fs.h), 32 bits.
     pub inode: i32,
+    pub opened: i32,
     /// `inode`: its number, mode, device and file system.
     pub number_of_inode: i32,
     pub mode: i32,
@@ -118,6 +119,7 @@ impl Fields {
                 "a table of descriptors and its length",
             )?,
             inode: field("file", "f_inode")?,
+            opened: field("file", "f_mode")?,
             number_of_inode: field("inode", "i_ino")?,
             mode: field("inode", "i_mode")?,
             device: field("inode", "i_rdev")?,

@@ -9,7 +9,7 @@ use super::layout::{name, thread};
 use super::maps::{ON_FILE, OPENS};
 use super::runs::{add, keep, look_up, read};
 use super::{Fields, Maps};
-use crate::numbers::{I386, NUMBERS, X32, flags_of_asking};
+use crate::numbers::{I386, NUMBERS, X32, flags_of_asking, flags_of_opening};
 
 /// Where `struct pt_regs` (arch/x86/include/asm/ptrace.h) has the first four arguments of a call: `di`, `si`, `dx` and `r10`, and of a call of 32 bits
 /// `bx`, `cx`, `dx` and `si`.
@@ -29,6 +29,8 @@ pub(super) const FOLDER: i32 = 0x4;
 /// None of these: a folder of which nothing is named.
 pub(super) const FOLDER_ITSELF: i32 = 0x5;
 pub(super) const BLOCK: i32 = 0x6;
+/// None of these: what the call made.
+pub(super) const CREATED: i32 = 0x7;
 pub(super) const REGULAR: i32 = 0x8;
 pub(super) const SOCKET: i32 = 0xc;
 
@@ -41,10 +43,15 @@ const SINCE: i16 = -72;
 const PATH: i16 = SINCE - name::LONGEST as i16;
 /// Where the stack has the call's number.
 const NUMBER: i16 = -20;
+/// Where it keeps a register, while nothing is named.
+const KEPT: i16 = NAMED;
 
-/// `R9` = the address of the inode that the descriptor in `R9` leads to; goes to `none` where there is no such descriptor.
+/// A file that was not there before it was opened (include/linux/fs.h, FMODE_CREATED).
+const MADE: i32 = 1 << 20;
+
+/// `R9` = the address of what the descriptor in `R9` leads to, a `struct file`; goes to `none` where there is no such descriptor.
 /// A task's descriptors: include/linux/fdtable.h.
-fn inode_of(program: &mut Assembler, fields: &Fields, none: Label) {
+fn file_of(program: &mut Assembler, fields: &Fields, none: Label) {
     program.call(Helper::Task).register(Operation::Move, R3, R0).constant(Operation::Add, R3, fields.files);
     read(program, 8, FOUND, none);
     program.load(Width::Double, R3, R10, FOUND).constant(Operation::Add, R3, fields.descriptors);
@@ -59,10 +66,45 @@ fn inode_of(program: &mut Assembler, fields: &Fields, none: Label) {
         R9,
     );
     read(program, 8, FOUND, none);
-    program.load(Width::Double, R3, R10, FOUND).jump_if(When::Equal, R3, 0, none);
-    program.constant(Operation::Add, R3, fields.inode);
+    program.load(Width::Double, R9, R10, FOUND).jump_if(When::Equal, R9, 0, none);
+}
+
+/// `R9` = the address of the inode that the descriptor in `R9` leads to; goes to `none` where there is no such descriptor.
+fn inode_of(program: &mut Assembler, fields: &Fields, none: Label) {
+    file_of(program, fields, none);
+    program.register(Operation::Move, R3, R9).constant(Operation::Add, R3, fields.inode);
     read(program, 8, FOUND, none);
     program.load(Width::Double, R9, R10, FOUND);
+}
+
+/// Notes with the thread in `R7` that its call, which ends, has made the file that it opened. The registers are the first of the program's arguments
+/// at `R6`, the call's result the second; `R8` and `R9` stay as they are.
+pub(super) fn created(program: &mut Assembler, fields: &Fields) {
+    let (has_flags, may_create, over, out) =
+        (program.label(), program.label(), program.label(), program.label());
+    program.load(Width::Double, R1, R7, thread::OPENS).jump_if(When::Equal, R1, 0, out);
+    program.load(Width::Double, R1, R6, 8).jump_if(When::Less, R1, 0, out);
+    program.store(Width::Double, R10, KEPT, R9).load(Width::Double, R1, R7, thread::CALL);
+    for (number, flags) in (0..NUMBERS).filter_map(|number| Some((number, flags_of_opening(number)?))) {
+        let other = program.label();
+        program.jump_if(When::Different, R1, number as i32, other);
+        program.constant(Operation::Move, R9, register_of(number, flags) as i32).jump(has_flags);
+        program.place(other);
+    }
+    program.jump(may_create).place(has_flags);
+    program.load(Width::Double, R3, R6, 0).register(Operation::Add, R3, R9);
+    read(program, 8, FOUND, over);
+    program.load(Width::Double, R1, R10, FOUND).constant(Operation::And, R1, libc::O_CREAT);
+    program.jump_if(When::Equal, R1, 0, over).place(may_create).load(Width::Double, R9, R6, 8);
+    file_of(program, fields, over);
+    program.register(Operation::Move, R3, R9).constant(Operation::Add, R3, fields.opened);
+    read(program, 4, FOUND, over);
+    program.load(Width::Word, R1, R10, FOUND).constant(Operation::And, R1, MADE);
+    program.jump_if(When::Equal, R1, 0, over);
+    program.store_constant(Width::Double, R7, thread::TYPE, CREATED);
+    program.store_constant(Width::Double, R7, thread::INODE, 0);
+    program.store_constant(Width::Double, R7, thread::WHAT, 0);
+    program.place(over).load(Width::Double, R9, R10, KEPT).place(out);
 }
 
 /// Keeps the path by which the thread in `R7` has just opened a file, if its call did that and nothing is known of the file yet. The registers are the

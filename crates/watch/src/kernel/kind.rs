@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use crate::{File, FileKind};
 
-use super::files::{BLOCK, CHARACTER, FOLDER, FOLDER_ITSELF, PIPE, SOCKET};
+use super::files::{BLOCK, CHARACTER, CREATED, FOLDER, FOLDER_ITSELF, PIPE, SOCKET};
 
 /// Bits of a device's minor number in the kernel (include/linux/kdev_t.h, MINORBITS).
 const MINOR_BITS: u32 = 20;
@@ -36,6 +36,7 @@ fn kind_of(kind: u16, inode: u64, what: u64) -> FileKind {
     match i32::from(kind) {
         0 if inode == 0 => FileKind::None,
         0 => FileKind::Anonymous,
+        CREATED => FileKind::Created,
         PIPE => FileKind::Pipe,
         FOLDER => FileKind::Folder,
         FOLDER_ITSELF => FileKind::FolderItself,

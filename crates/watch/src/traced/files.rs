@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use rustix::fs::fstat;
+use rustix::fs::{AtFlags, CWD, StatxFlags, fstat, statx};
 use rustix::net::{AddressFamily, SocketType, ipproto, sockopt};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::{File, FileKind, is_proc_own};
 
@@ -22,6 +23,23 @@ pub(super) struct Files {
     changing: u64,
     /// /proc has other numbers than are known here.
     is_proc_others: bool,
+}
+
+/// A call that may make the file that it opens.
+pub(super) struct Creation {
+    /// It fails where there is one (O_EXCL).
+    is_alone: bool,
+    /// When it began, by the clock that file systems go by: seconds and nanoseconds since 1970.
+    began: (i64, i64),
+}
+
+impl Creation {
+    /// Of a call that begins now, by its flags; `None` if it makes no file.
+    pub(super) fn of(flags: u64) -> Option<Creation> {
+        let has = |flag: i32| flags & flag as u64 != 0;
+        let now = clock_gettime(ClockId::RealtimeCoarse);
+        has(libc::O_CREAT).then(|| Creation { is_alone: has(libc::O_EXCL), began: (now.tv_sec, now.tv_nsec) })
+    }
 }
 
 impl Files {
@@ -76,6 +94,21 @@ impl Files {
             self.known.insert((process, descriptor), file);
         }
         file
+    }
+
+    /// Whether such a call has made the file to which its descriptor leads, by when that was made, where the file system knows: one that was made
+    /// just before it, within a tick of the clock, is taken for its own.
+    pub(super) fn is_made(&self, process: u32, thread: u32, descriptor: i64, call: &Creation) -> bool {
+        let born = |file: &str| {
+            let about = statx(CWD, file, AtFlags::empty(), StatxFlags::BTIME).ok()?;
+            let is_known = StatxFlags::from_bits_retain(about.stx_mask).contains(StatxFlags::BTIME);
+            is_known.then_some((about.stx_btime.tv_sec, i64::from(about.stx_btime.tv_nsec)))
+        };
+        let born = || match self.is_proc_others {
+            true => born(&format!("/proc/self/fd/{}", taken(process, descriptor as i32)?.as_raw_fd())),
+            false => born(&format!("/proc/{thread}/fd/{descriptor}")),
+        };
+        call.is_alone || born().is_some_and(|born| born >= call.began)
     }
 
     /// Paths of files that were found since this was asked last.

@@ -4,7 +4,7 @@ use std::io;
 
 use rustix::io::Errno;
 
-use crate::numbers::{flags_of_asking, of_table};
+use crate::numbers::{flags_of_asking, of_table, opening};
 
 /// Another word than 0 here would be an option that changes the traced: PTRACE_O_EXITKILL is not among them.
 const OPTIONS: i32 = libc::PTRACE_O_TRACESYSGOOD
@@ -40,8 +40,8 @@ pub(super) enum Event {
 /// A call, as it begins or comes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
-    /// Its number, as [`numbers`](crate::numbers) has them, its first argument, and its flags if it asks about a file.
-    Entry { number: u32, first: u64, flags: u64 },
+    /// Its number, as [`numbers`](crate::numbers) has them, its first argument, and its flags if it asks about a file, or opens one.
+    Entry { number: u32, first: u64, asks: u64, opens: u64 },
     /// Its result; `None` is a failure.
     Exit { result: Option<i64> },
 }
@@ -112,8 +112,8 @@ pub(super) fn call(thread: u32) -> Option<Side> {
             // SAFETY: the kernel said that it wrote this part.
             let entry = unsafe { info.u.entry };
             let number = of_table(entry.nr, info.arch == I386);
-            let flags = flags_of_asking(number).map_or(0, |at| entry.args[at]);
-            Some(Side::Entry { number, first: entry.args[0], flags })
+            let asks = flags_of_asking(number).map_or(0, |at| entry.args[at]);
+            Some(Side::Entry { number, first: entry.args[0], asks, opens: opening(number, &entry.args) })
         }
         libc::PTRACE_SYSCALL_INFO_EXIT => {
             // SAFETY: as above.

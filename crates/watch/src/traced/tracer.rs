@@ -10,11 +10,11 @@ use procfs::FromRead;
 use procfs::process::Status;
 use rustix::io::Errno;
 
-use super::files::Files;
+use super::files::{Creation, Files};
 use super::ledger::Shared;
 use super::requests::{self, Event, Side};
 use crate::numbers::{ends_workers, frees_descriptors, is_last, is_on_file};
-use crate::{File, is_proc_own};
+use crate::{File, FileKind, is_proc_own};
 
 /// Who traces.
 pub(super) struct Tracer {
@@ -36,6 +36,8 @@ struct Living {
     record: usize,
     /// The call in which it is.
     call: Option<(u32, File)>,
+    /// What is known of the file that the call may make.
+    creation: Option<Creation>,
 }
 
 impl Tracer {
@@ -83,7 +85,7 @@ impl Tracer {
 
     fn begin(&mut self, thread: u32, process: u32, is_new: bool) {
         let record = self.shared.ledger().begin(thread, process, is_new);
-        self.living.insert(thread, Living { process, record, call: None });
+        self.living.insert(thread, Living { process, record, call: None, creation: None });
     }
 
     /// Counts until all have ended or it is enough. When this thread ends, the kernel lets go of all whom it traces, where they are: nobody is stopped for
@@ -164,9 +166,9 @@ impl Tracer {
         }
         let Some(one) = self.living.get_mut(&thread) else { return };
         match side {
-            Some(Side::Entry { number, first, flags }) => {
+            Some(Side::Entry { number, first, asks, opens }) => {
                 let file = match is_on_file(number) {
-                    true => self.files.file(one.process, thread, first).with_flags(flags),
+                    true => self.files.file(one.process, thread, first).with_flags(asks),
                     false => File::default(),
                 };
                 for (file, name) in self.files.named() {
@@ -177,13 +179,20 @@ impl Tracer {
                     return;
                 }
                 one.call = Some((number, file));
+                one.creation = Creation::of(opens);
                 if frees_descriptors(number) {
                     self.files.change();
                 }
             }
             Some(Side::Exit { result }) => {
-                if let Some(call) = left(one, &mut self.files) {
-                    self.shared.ledger().called(one.record, call, result);
+                let creation = one.creation.take();
+                if let Some((number, mut file)) = left(one, &mut self.files) {
+                    if let Some((creation, descriptor)) = creation.zip(result)
+                        && self.files.is_made(one.process, thread, descriptor, &creation)
+                    {
+                        file = File { kind: FileKind::Created, ..File::default() };
+                    }
+                    self.shared.ledger().called(one.record, (number, file), result);
                 }
             }
             None => {}
@@ -212,7 +221,7 @@ impl Tracer {
                 ledger.gone(first.record);
             }
             let record = ledger.begin(thread, process, false);
-            self.living.insert(thread, Living { process, record, call: None });
+            self.living.insert(thread, Living { process, record, call: None, creation: None });
         }
     }
 

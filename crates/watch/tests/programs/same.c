@@ -304,6 +304,31 @@ static void ping(long times) {
     pthread_join(other, NULL);
 }
 
+static void again(int file) {
+    if (file < 0 || close(file)) exit(1);
+}
+
+// Four files that are made, each by another way, and then opened again by the same.
+static void creates(void) {
+    char folder[64];
+    snprintf(folder, sizeof folder, "/tmp/tollway-same-%d", getpid());
+    if (mkdir(folder, 0700) || chdir(folder)) exit(1);
+    int at = open(folder, O_RDONLY | O_DIRECTORY);
+    for (int i = 0; i < 2; i++) {
+        if (i == 0) again(open("a", O_CREAT | O_EXCL | O_WRONLY, 0600));
+        else if (open("a", O_CREAT | O_EXCL | O_WRONLY, 0600) >= 0) exit(1);
+        again(open("b", O_CREAT | O_TRUNC | O_WRONLY, 0600));
+        again(openat(at, "c", O_CREAT | O_RDWR, 0600));
+        again(syscall(SYS_creat, "d", 0600));
+        // Who goes by when a file was made goes by a clock of ticks.
+        sleep_ms(30);
+    }
+    const char *names[] = {"a", "b", "c", "d"};
+    for (int i = 0; i < 4; i++)
+        if (unlink(names[i])) exit(1);
+    if (rmdir(folder)) exit(1);
+}
+
 // Every kind of file, with calls of known numbers and bytes: a read or a write of k bytes on each.
 static void kinds(void) {
     char bytes[64] = {0};
@@ -589,6 +614,7 @@ int main(int count, char **arguments) {
     long number = count > 2 ? atol(arguments[2]) : 0;
     if (!strcmp(what, "copy")) copy(number ? number : 100);
     if (!strcmp(what, "threads")) threads();
+    if (!strcmp(what, "creates")) creates();
     if (!strcmp(what, "forks")) forks();
     if (!strcmp(what, "spawns")) spawns();
     if (!strcmp(what, "execs-from-a-thread")) execs_from_a_thread();

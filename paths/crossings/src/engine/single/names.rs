@@ -7,7 +7,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, fdatasync, linkat, mkdirat, openat, renameat, stat, unlink, unlinkat,
+    AtFlags, CWD, IFlags, Mode, OFlags, fdatasync, ioctl_getflags, ioctl_setflags, linkat, mkdirat, openat,
+    renameat, stat, unlink,
 };
 use rustix::io::{Errno, write};
 use tollway_core::{Error, Result, Tally};
@@ -19,6 +20,9 @@ use super::{Row, Single};
 
 /// Files of a sample.
 const FILES: u32 = 4;
+
+/// New files that are left where they are before they are removed, all together.
+const LEFT: u32 = 2048;
 
 /// Bytes of a file that is removed.
 const PAGE: usize = 4096;
@@ -61,22 +65,36 @@ pub(super) fn rename(_: usize, row: Row) -> Result<Box<dyn Single>> {
 struct Names {
     folder: Folder,
     paths: Vec<CString>,
+    /// How many were given out in the folder before these.
+    before: u32,
+    /// The folder of such folders.
+    apart: Folder,
 }
 
 impl Names {
     fn new(row: Row) -> Result<Names> {
         let parent = folder();
-        let folder = Folder::make(&parent).map_err(|e| lacks("a folder of our own", &parent, &e))?;
-        let named = |number| CString::new(folder.path().join(format!("new-{number}")).as_os_str().as_bytes());
-        let paths = (0..row.of(FILES))
-            .map(named)
-            .collect::<Result<_, _>>()
-            .map_err(|e| Error::system("naming scratch files", e.to_string()))?;
-        Ok(Names { folder, paths })
+        let apart = Folder::make(&parent).map_err(|e| lacks("a folder of our own", &parent, &e))?;
+        spread(&apart);
+        let folder = Folder::make(apart.path()).map_err(|e| lacks("a folder of our own", &parent, &e))?;
+        Ok(Names { paths: named(&folder, 0, row.of(FILES))?, folder, before: 0, apart })
     }
 
     fn count(&self) -> u32 {
         self.paths.len() as u32
+    }
+
+    /// As many others, which nothing has. What has the names that were given out stays: a file system may look at each inode that was
+    /// given back before it gives out another (ext4 without a journal, for minutes).
+    fn go_on(&mut self) -> Result<()> {
+        self.before += self.count();
+        if self.before >= LEFT {
+            let parent = self.apart.path();
+            self.folder = Folder::make(parent).map_err(|e| lacks("a folder of our own", parent, &e))?;
+            self.before = 0;
+        }
+        self.paths = named(&self.folder, self.before, self.count())?;
+        Ok(())
     }
 
     /// Another path in the folder.
@@ -84,6 +102,26 @@ impl Names {
         CString::new(self.folder.path().join(name).as_os_str().as_bytes())
             .map_err(|e| Error::system("naming scratch files", e.to_string()))
     }
+}
+
+fn named(folder: &Folder, before: u32, count: u32) -> Result<Vec<CString>> {
+    let named = |number| CString::new(folder.path().join(format!("new-{number}")).as_os_str().as_bytes());
+    let paths = (before..before + count).map(named).collect::<Result<_, _>>();
+    paths.map_err(|e| Error::system("naming scratch files", e.to_string()))
+}
+
+/// Has the file system put each folder in this one elsewhere, where it can (ext4, FS_TOPDIR_FL): away from inodes that were given back.
+fn spread(folder: &Folder) {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    if let Ok(folder) = openat(CWD, folder.path(), flags, Mode::empty())
+        && let Ok(flags) = ioctl_getflags(&folder)
+    {
+        let _ = ioctl_setflags(&folder, flags | IFlags::TOPDIR);
+    }
+}
+
+fn is_there(path: &CString) -> bool {
+    stat(&**path).is_ok()
 }
 
 fn made(path: &CString) -> Result<OwnedFd, Errno> {
@@ -126,7 +164,7 @@ impl Single for Create {
         self.worked.end();
         let pending = std::mem::take(&mut self.pending);
         self.made.clear();
-        !pending || self.names.paths.iter().all(|path| unlink(&**path).is_ok())
+        !pending || self.names.paths.iter().all(is_there) && self.names.go_on().is_ok()
     }
 
     fn ready(&mut self) {
@@ -218,11 +256,14 @@ impl Single for Make {
         if !std::mem::take(&mut self.pending) {
             return true;
         }
-        let remove = |path: &CString| match &self.what {
-            What::Folder => unlinkat(CWD, &**path, AtFlags::REMOVEDIR).is_ok(),
-            What::Link(of) => stat(&**of).is_ok_and(|of| of.st_nlink > 1) && unlink(&**path).is_ok(),
-        };
-        self.names.paths.iter().all(remove)
+        match &self.what {
+            What::Folder => self.names.paths.iter().all(is_there) && self.names.go_on().is_ok(),
+            What::Link(of) => self
+                .names
+                .paths
+                .iter()
+                .all(|path| stat(&**of).is_ok_and(|of| of.st_nlink > 1) && unlink(&**path).is_ok()),
+        }
     }
 
     fn ready(&mut self) {
