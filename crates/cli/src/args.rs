@@ -8,7 +8,7 @@ mod reproduce;
 
 use std::path::PathBuf;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use tollway_capture_tool::args::Capture;
@@ -16,6 +16,7 @@ use tollway_cipher_tool::args::Cipher;
 use tollway_entropy_tool::args::Entropy;
 use tollway_ipc_tool::args::Ipc;
 use tollway_machine_tool::args::Machine;
+use tollway_program_tool::command::is_program;
 use tollway_tenant::ssh::Address;
 
 pub use bill::Bill;
@@ -58,7 +59,7 @@ impl Arguments {
     /// What is no command line of this program.
     pub fn read() -> Result<Arguments, clap::Error> {
         let mut command = Arguments::command();
-        let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+        let matches = command.try_get_matches_from_mut(std::env::args_os()).map_err(with_dashes)?;
         if let Some(("capture", capture)) = matches.subcommand()
             && let Some((word, _)) = capture.subcommand()
             && is_capturing(capture)
@@ -79,6 +80,21 @@ impl Arguments {
             words.any(|word| word == "entropy") && words.next().is_some_and(|word| word == "test");
         if is_rngtest { tollway_entropy_tool::test::USAGE } else { 2 }
     }
+}
+
+/// Says of a command line of `bill` that could not be read how a program is billed, if it names one.
+fn with_dashes(mut error: clap::Error) -> clap::Error {
+    let words: Vec<String> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let behind = words.iter().position(|word| word == "bill").map_or(&[][..], |bill| &words[bill + 1..]);
+    let program = behind.iter().position(|word| is_program(word));
+    if let Some(program) = program.filter(|_| !behind.iter().any(|word| word == "--")) {
+        let (options, command) = (behind[..program].join(" "), behind[program..].join(" "));
+        let options = if options.is_empty() { options } else { options + " " };
+        let tip = format!("`tollway bill {options}-- {command}` bills the program {}", behind[program]);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
 }
 
 /// Whether anything was given that is neither for every verb nor a default.

@@ -230,6 +230,8 @@ fn a_program_in_the_place_of_a_path_is_told_where_it_belongs() {
     let bench = bench();
     let (_, err) = bench.ends(&["bill", "ls"], 2);
     assert!(err.contains("`tollway bill -- ls`") && err.contains("capture"), "{err}");
+    let (_, err) = bench.ends(&["bill", "--no-store", "ls", "-l"], 2);
+    assert!(err.contains("`tollway bill --no-store -- ls -l` bills the program ls"), "{err}");
     let (_, err) = bench.ends(&["bill", "nosuchprogram"], 2);
     assert!(!err.contains("bill --"), "{err}");
 }

@@ -43,7 +43,7 @@ cd $DIR/project
 for i in $(seq 40); do printf '#include <stdio.h>\n#include <stdlib.h>\nint f%s(int n) { printf("%%d", n); return rand(); }\n' $i > f$i.c; done
 printf 'int main(void) { return 0; }\n' > main.c
 printf 'OBJECTS := $(patsubst %%.c,%%.o,$(wildcard *.c))\nall: $(OBJECTS)\n\t$(CC) -o all $(OBJECTS)\nclean:\n\trm -f all *.o\n' > Makefile
-if command -v git > /dev/null; then
+if command -v git > /dev/null && [ ! -d $DIR/repository/.git ]; then
   cd $DIR/repository
   for i in $(seq 4000); do seq $i $((i + 400)) > $i.txt; done
   git init -q . && git add -A . && git -c user.name=a -c user.email=a@b commit -q -m all
@@ -70,23 +70,42 @@ for (let i = 0; i < 4; i++) add("/usr/include");
 END
 "#;
 
+/// An everyday program that is installed here.
+pub struct Everyday {
+    pub name: &'static str,
+    /// What starts it.
+    program: &'static str,
+    /// A shell's words, in which `$OUT` is a folder of each bill's own.
+    pub script: String,
+}
+
+/// Makes what everyday programs need; `None` where that cannot be.
+pub fn set_up(bench: &Bench) -> Option<Vec<Everyday>> {
+    let folder = bench.file("everyday");
+    let set_up = Command::new("sh").args(["-c", SET_UP]).env("DIR", &folder).stdout(Stdio::null()).status();
+    let has = |program: &str| {
+        let has = format!("command -v {program}");
+        Command::new("sh").args(["-c", &has]).stdout(Stdio::null()).status().is_ok_and(|it| it.success())
+    };
+    let installed = EVERYDAY.into_iter().filter(|(_, program, _)| has(program));
+    let programs = installed.map(|(name, program, script)| Everyday {
+        name,
+        program,
+        script: script.replace("$DIR", &folder),
+    });
+    set_up.is_ok_and(|status| status.success()).then(|| programs.collect())
+}
+
 /// Each everyday program that is installed here, and what is explained of them on the median.
 pub fn lines(bench: &Bench) -> Vec<Line> {
     bench.measure_prices();
-    let folder = bench.file("everyday");
-    let set_up = Command::new("sh").args(["-c", SET_UP]).env("DIR", &folder).stdout(Stdio::null()).status();
-    if !set_up.is_ok_and(|status| status.success()) {
+    let Some(programs) = set_up(bench) else {
         return lacks("what everyday programs need").into_iter().collect();
-    }
-    let mut lines = Vec::new();
+    };
+    let lacking = EVERYDAY.iter().filter(|(of, ..)| !programs.iter().any(|one| one.name == *of));
+    let mut lines: Vec<Line> = lacking.filter_map(|(name, ..)| lacks(name)).collect();
     let mut explained = Vec::new();
-    for (name, program, script) in EVERYDAY {
-        let has = format!("command -v {program}");
-        if !Command::new("sh").args(["-c", &has]).stdout(Stdio::null()).status().is_ok_and(|it| it.success())
-        {
-            lines.extend(lacks(name));
-            continue;
-        }
+    for Everyday { name, program, script } in programs {
         let mut turn = 0;
         lines.extend(both(name, &mut explained, || {
             // Another folder each time, and nothing is removed: creating files took up to 40 times as long within seconds of that
@@ -96,7 +115,7 @@ pub fn lines(bench: &Bench) -> Vec<Line> {
             let _ = Command::new("sync").status();
             let out = bench.file(&format!("out-{program}-{turn}"));
             fs::create_dir_all(&out).unwrap();
-            let script = script.replace("$DIR", &folder).replace("$OUT", &out);
+            let script = script.replace("$OUT", &out);
             bench.bill(&[], &["sh".to_string(), "-c".into(), script])
         }));
     }
@@ -177,7 +196,13 @@ fn redis_under_load(bench: &Bench, explained: &mut Vec<f64>) -> Vec<Line> {
 fn both(name: &str, explained: &mut Vec<f64>, mut bill: impl FnMut() -> Value) -> Vec<Line> {
     // The first finds cold caches.
     drop(bill());
-    let bills: Vec<Value> = (0..BILLS).map(|_| bill()).filter(|bill| bill["is_sampled"] == true).collect();
+    let mut bills: Vec<Value> = (0..BILLS).map(|_| bill()).collect();
+    // Of one in which the account never looked there is nothing to hold against.
+    bills.retain(|bill| bill["is_sampled"] == true);
+    let left_out = match BILLS - bills.len() {
+        0 => String::new(),
+        short => format!("; {short} too short to tell"),
+    };
     let line = |what: &str, least: f64| {
         let of = |of: &str| -> Vec<f64> {
             bills.iter().map(|bill| bill[of]["ns"].as_f64().unwrap_or(0.0)).collect()
@@ -189,7 +214,7 @@ fn both(name: &str, explained: &mut Vec<f64>, mut bill: impl FnMut() -> Value) -
         let each = each.iter().map(|share| format!("{:.0}", 100.0 * share)).collect::<Vec<_>>().join(", ");
         Line {
             what: format!("{what} of {name}"),
-            found: format!("{:.0} % ({each})", 100.0 * share),
+            found: format!("{:.0} % ({each}{left_out})", 100.0 * share),
             bar: format!("{:.0} % to {:.0} %", 100.0 * least, 100.0 * MOST),
             holds: Some((least..=MOST).contains(&share)),
         }

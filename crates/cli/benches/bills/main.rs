@@ -1,7 +1,7 @@
 //! The bars of `tollway bill -- COMMAND`: how far counts from slices are off, what counting costs the program, what the tolls explain, and whether what-ifs come true. One table; exit code 1 where a bar fails.
 //!
 //!     make bill-bar                       # all of it
-//!     make bill-bar BARS=explained        # a part: overhead, explained, everyday, changes, slices
+//!     make bill-bar BARS=explained        # a part: overhead, explained, everyday, tried, changes, slices
 
 mod changes;
 mod everyday;
@@ -9,6 +9,7 @@ mod explained;
 mod overhead;
 mod program;
 mod slices;
+mod tried;
 
 use std::env;
 use std::process::ExitCode;
@@ -28,16 +29,17 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     let [tollway, examples, parts @ ..] = &arguments[..] else {
         eprintln!(
-            "bills TOLLWAY EXAMPLES [overhead|explained|everyday|changes|slices]…: the program, and the folder of its examples"
+            "bills TOLLWAY EXAMPLES [overhead|explained|everyday|tried|changes|slices]…: the program, and the folder of its examples"
         );
         return ExitCode::from(2);
     };
     let bench = program::Bench::new(tollway, examples);
     let mut lines = Vec::new();
-    let parts_of: [(&str, Part); 5] = [
+    let parts_of: [(&str, Part); 6] = [
         ("changes", changes::lines),
         ("explained", explained::lines),
         ("everyday", everyday::lines),
+        ("tried", tried::lines),
         ("overhead", overhead::lines),
         ("slices", slices::lines),
     ];

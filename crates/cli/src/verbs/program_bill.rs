@@ -215,14 +215,24 @@ fn watched(
     let input = Input::now();
     let (mut last, mut failed) = (None, None);
     for _ in 0..options.repeats.runs.unwrap_or(1) {
+        let mut unseen = None;
         let mut each_second = |observed: &Observed| {
             let second = BillDocument::of(observed, &Prices(&pricing.list), None)?;
             // A terminal may have another size from one second to the next.
             let text = second.to_screen(output::width(), output::height());
-            output::screen(&text).map_err(|e| Error::system("showing the bill", e))
+            output::screen(&text).map_err(|e| {
+                let reason = e.to_string();
+                unseen = Some(e);
+                Error::system("showing the bill", reason)
+            })
         };
         let each_second: Option<EachSecond<'_>> = if program.live { Some(&mut each_second) } else { None };
-        let observed = observe(program, input, output, interrupted, each_second)?;
+        let observed = observe(program, input, output, interrupted, each_second);
+        // As it came: whoever reads may have seen enough, which is no error.
+        if let Some(unseen) = unseen {
+            return Err(unseen.into());
+        }
+        let observed = observed?;
         let keys = keys_of(&observed, pricing)?;
         pricing.complete(&keys)?;
         let prices = Prices(&pricing.list);
