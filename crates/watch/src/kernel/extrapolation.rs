@@ -80,6 +80,8 @@ pub(super) struct Standing<'t> {
     /// How often it began each call while these were counted by their numbers, and what that took.
     pub numbered: &'t BTreeMap<u32, u64>,
     pub numbering: f64,
+    /// By which part that may be more or less.
+    pub numbering_error: f64,
     /// Seconds on a processor meanwhile, as far as it was seen.
     pub ran_numbered: f64,
     /// Reads and writes since it was first watched, by the kernel's own account.
@@ -122,9 +124,10 @@ struct Gap {
 /// Calls were counted by their numbers.
 #[derive(Clone, Default)]
 struct Numbered {
-    /// Seconds that the thread ran meanwhile, without what counting took of them, and that.
+    /// Seconds that the thread ran meanwhile, without what counting took of them, and that, and how far it may be off.
     work: f64,
     cost: f64,
+    cost_error: f64,
     /// How often it began each call.
     calls: BTreeMap<u32, f64>,
 }
@@ -156,12 +159,13 @@ struct Progress {
     estimate: Estimate,
 }
 
-/// What a thread did in a slice, in seconds of work, of which counting took `cost` more.
+/// What a thread did in a slice, in seconds of work, of which counting took `cost` more, or less by no more than `cost_error`.
 #[derive(Clone, Default)]
 struct Slice {
     did: Table,
     work: f64,
     cost: f64,
+    cost_error: f64,
     /// It ended for what was in it.
     is_first: bool,
 }
@@ -171,6 +175,7 @@ impl Slice {
         add(&mut self.did, &other.did, 1.0);
         self.work += other.work;
         self.cost += other.cost;
+        self.cost_error += other.cost_error;
     }
 
     /// How long the thread ran in it.
@@ -373,7 +378,7 @@ impl Progress {
         let mut did = seen.clone();
         add(&mut did, &self.seen, -1.0);
         did.retain(|_, figures| figures.iter().any(|figure| *figure > 0.0));
-        let slice = Slice { did, work: counted - cost, cost, is_first: false };
+        let slice = Slice { did, work: counted - cost, cost, cost_error: COST_ERROR * cost, is_first: false };
         (self.seen, self.ran, self.counted, self.cost) = (seen, one.ran, one.counted, one.cost);
         (self.begun, self.settled, self.at_first) = (Mark::at(one, 0.0), None, 0.0);
         (slice, gap)
@@ -396,6 +401,7 @@ impl Mark {
         Numbered {
             work: seconds - cost,
             cost,
+            cost_error: cost * one.numbering_error.max(COST_ERROR),
             calls: one.numbered.iter().map(since).filter(|(_, count)| *count > 0.0).collect(),
         }
     }
@@ -410,6 +416,7 @@ impl Numbered {
     fn add(&mut self, other: &Numbered) {
         self.work += other.work;
         self.cost += other.cost;
+        self.cost_error += other.cost_error;
         for (number, count) in &other.calls {
             *self.calls.entry(*number).or_default() += count;
         }
@@ -425,7 +432,8 @@ impl Numbered {
             None => self.work / whole.work.max(1e-9),
         };
         let did = did.iter().map(|(key, figures)| (*key, figures.map(|figure| figure * part(key))));
-        Slice { did: did.collect(), work: self.work, cost: self.cost, is_first: false }
+        let Numbered { work, cost, cost_error, .. } = *self;
+        Slice { did: did.collect(), work, cost, cost_error, is_first: false }
     }
 }
 
@@ -532,7 +540,7 @@ impl Estimate {
             for (of, count) in asked().flat_map(|(key, figures)| counted(key, figures)) {
                 let (time, error) = match of {
                     Counted::Ticks => (slice.time(), 0.0),
-                    _ => (slice.work, COST_ERROR * slice.cost / slice.work + SLICE_ERROR),
+                    _ => (slice.work, slice.cost_error / slice.work + SLICE_ERROR),
                 };
                 rates.entry(of).or_default()[at] += count / time;
                 *self.common.entry(of).or_default() += count * part / time * error;

@@ -65,6 +65,7 @@ impl Simulated {
             cost: self.cost,
             numbered: &self.numbered,
             numbering: self.numbering,
+            numbering_error: 0.0,
             ran_numbered: self.ran_numbered,
             moved,
         }
