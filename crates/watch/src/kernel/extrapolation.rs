@@ -442,8 +442,10 @@ impl Estimate {
     fn attribute(&mut self, gap: &Gap, before: Option<&Slice>, after: Option<&Slice>, seen: &Table) {
         let says = |slice: &&Slice| slice.work >= MIN_WORK;
         let (before, after) = (before.filter(says), after.filter(says));
-        let numbered = self.attribute_numbered(&gap.numbered, before, after, seen);
-        let at_first = gap.settled.part_of(&gap.numbered, &numbered);
+        let (numbered, others) = self.attribute_numbered(&gap.numbered, before, after, seen);
+        let mut made = numbered.clone();
+        add(&mut made, &others, 1.0);
+        let at_first = gap.settled.part_of(&gap.numbered, &made);
         let least = before.map_or(MIN_WORK, |before| before.work / 2.0);
         let says = at_first.work >= least.min(MUCH_WORK);
         if says {
@@ -486,15 +488,16 @@ impl Estimate {
         add(&mut self.numbered, &found, 1.0);
     }
 
-    /// The part of a gap in which calls were counted by their numbers: what was done there.
+    /// The part of a gap in which calls were counted by their numbers: what was done there; and what calls that no slice beside it tells of
+    /// are for now, so that what is left of the gap has its rate of them.
     fn attribute_numbered(
         &mut self,
         part: &Numbered,
         before: Option<&Slice>,
         after: Option<&Slice>,
         seen: &Table,
-    ) -> Table {
-        let mut all = Table::new();
+    ) -> (Table, Table) {
+        let (mut all, mut others) = (Table::new(), Table::new());
         for (number, count) in &part.calls {
             let slices = || [before, after].into_iter().flatten();
             let made_it = slices().filter(|slice| made(&slice.did, *number) >= TELLING);
@@ -503,6 +506,12 @@ impl Estimate {
             self.may_be_others(*number, count - part.work * mean(rates), &tables, seen);
             if tables.is_empty() {
                 *self.unattributed.numbered.calls.entry(*number).or_default() += count;
+                let many = made(seen, *number);
+                if many > 0.0 {
+                    add(&mut others, seen.iter().filter(|(key, _)| is_of(key, *number)), count / many);
+                } else {
+                    others.entry(Some((*number, File::default()))).or_default()[0] += count;
+                }
             }
             self.by_number(*number, *count, &tables, &mut all);
         }
@@ -516,7 +525,7 @@ impl Estimate {
         } else if part.work > 0.0 {
             add(&mut all, &self.by_time(part.work, &weighted(before, after), Option::is_none), 1.0);
         }
-        all
+        (all, others)
     }
 
     /// What a thread did in these seconds of work by the slices beside them, each with its weight, as far as it is asked for.
