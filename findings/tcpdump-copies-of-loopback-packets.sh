@@ -2,7 +2,7 @@
 # tcpdump: a copy of a capture file of BSD's loopback device (link type NULL) that was written on a machine of the other byte order
 # is a file in which filters find nothing.
 #
-# Versions: tcpdump 4.99.3-1, libpcap 1.10.3-1 (Debian 12, amd64). Source: https://packages.debian.org/bookworm/tcpdump;
+# Versions: tcpdump 4.99.3-1, libpcap 1.10.3-1 (Debian 12, amd64). Source: Debian's packages;
 # pcap-savefile(5), and LINKTYPE_NULL in https://www.tcpdump.org/linktypes.html: the family before each packet is in the byte order
 # of the machine that wrote the file, and a reader is to take the file's order for it.
 # Behaviour: `tcpdump -r big.pcap ip` finds the packet; `tcpdump -r big.pcap -w copy.pcap` writes a header in this machine's order

@@ -27,7 +27,7 @@ pub fn lines(bench: &Bench) -> Vec<Line> {
 
 fn of(bench: &Bench, program: &Everyday) -> Vec<Line> {
     // Each start has a folder of its own.
-    let script = format!("OUT=$(mktemp -d {})\n{}", bench.file("XXXXXX"), program.script);
+    let script = format!("OUT=$(mktemp -d -p {})\n{}", bench.file(""), program.script);
     let command = ["sh".into(), "-c".into(), script];
     let bill = bench.bill(&[], &command);
     let shown = bill["what_if"].as_array().into_iter().flatten();

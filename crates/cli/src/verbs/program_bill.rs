@@ -228,7 +228,7 @@ fn watched(
         };
         let each_second: Option<EachSecond<'_>> = if program.live { Some(&mut each_second) } else { None };
         let observed = observe(program, input, output, interrupted, each_second);
-        // As it came: whoever reads may have seen enough, which is no error.
+        // As it came: a reader may have seen enough and closed the pipe, which is no error.
         if let Some(unseen) = unseen {
             return Err(unseen.into());
         }

@@ -96,7 +96,7 @@ impl Files {
         file
     }
 
-    /// Whether such a call has made the file to which its descriptor leads, by when that was made, where the file system knows: one that was made
+    /// Whether such a call has made the file to which its descriptor leads, by when that was made, where the file system knows: a file that was made
     /// just before it, within a tick of the clock, is taken for its own.
     pub(super) fn is_made(&self, process: u32, thread: u32, descriptor: i64, call: &Creation) -> bool {
         let born = |file: &str| {

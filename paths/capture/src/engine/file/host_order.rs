@@ -70,7 +70,7 @@ fn turn(bytes: &mut [u8], at: usize, width: usize) -> Option<()> {
     Some(())
 }
 
-/// The same of several, each of so many bytes, up to one that is not there.
+/// The same of several, each with its width, up to the first that is not there.
 fn turn_all(bytes: &mut [u8], all: &[(usize, usize)]) -> Option<()> {
     all.iter().try_for_each(|(at, width)| turn(bytes, *at, *width))
 }
@@ -82,7 +82,7 @@ fn packet_filter_log(bytes: &mut [u8]) {
     let _ = turn_all(&mut bytes[..reach], &[(44, 4), (48, 4), (52, 4), (56, 4)]);
 }
 
-/// Identifiers of CAN behind a cooked header of so many bytes, which has the protocol at `at`: 12 and 13 are CAN and CAN FD, 14 CAN XL
+/// Identifiers of CAN behind a cooked header of `header` bytes, which has the protocol at `at`: 12 and 13 are CAN and CAN FD, 14 CAN XL
 /// (linux/if_ether.h, ETH_P_CAN and those that follow).
 fn can(bytes: &mut [u8], at: usize, header: usize) {
     let Some((cooked, frame)) = bytes.split_at_mut_checked(header) else { return };
@@ -97,7 +97,7 @@ fn is_isochronous(bytes: &[u8]) -> bool {
     bytes[9] == 0
 }
 
-/// All numbers of the header, up to one that is not there, and of the descriptors behind it.
+/// All numbers of the header, up to the first that is not there, and of the descriptors behind it.
 fn usb(bytes: &mut [u8], is_mapped: bool) {
     let before = [(0, 8), (12, 2), (16, 8), (24, 4), (28, 4), (32, 4), (36, 4)];
     if turn_all(bytes, &before).is_none() {
