@@ -37,8 +37,10 @@ impl Creation {
     /// Of a call that begins now, by its flags; `None` if it makes no file.
     pub(super) fn of(flags: u64) -> Option<Creation> {
         let has = |flag: i32| flags & flag as u64 != 0;
-        let now = clock_gettime(ClockId::RealtimeCoarse);
-        has(libc::O_CREAT).then(|| Creation { is_alone: has(libc::O_EXCL), began: (now.tv_sec, now.tv_nsec) })
+        has(libc::O_CREAT).then(|| {
+            let now = clock_gettime(ClockId::RealtimeCoarse);
+            Creation { is_alone: has(libc::O_EXCL), began: (now.tv_sec, now.tv_nsec) }
+        })
     }
 }
 
