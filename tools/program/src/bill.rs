@@ -107,6 +107,11 @@ pub struct Line {
 }
 
 impl Line {
+    /// Calls that did not fail.
+    pub(crate) fn done(&self) -> f64 {
+        (self.count - self.failed).max(0.0)
+    }
+
     /// The greater of what tolls say and what was measured, in nanoseconds.
     pub fn worth(&self) -> f64 {
         self.sum.as_ref().map_or(0.0, |sum| sum.ns).max(self.measured.unwrap_or(0.0))
@@ -208,7 +213,7 @@ fn label_of(number: u32) -> String {
 pub(crate) fn price_of(calls: &Calls, rhythm: &Rhythm, prices: &Prices<'_>) -> Option<Price> {
     let call = name_of(calls);
     let count = calls.count as f64;
-    let done = (calls.count - calls.failed.unwrap_or(0)) as f64;
+    let done = calls.done() as f64;
     let results = calls.results.unwrap_or(0) as f64;
     let asked = Asked {
         call,

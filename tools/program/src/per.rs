@@ -1,7 +1,7 @@
 //! What a bill is divided by.
 
 use tollway_core::{Error, Result};
-use tollway_watch::numbers;
+use tollway_watch::{Calls, numbers};
 
 use crate::observed::Observed;
 
@@ -50,7 +50,7 @@ impl Per {
             .filter(|calls| {
                 numbers::native_name(calls.number).is_some_and(|name| plain(name) == plain(asked))
             })
-            .map(|calls| calls.count - calls.failed.unwrap_or(0))
+            .map(Calls::done)
             .sum();
         if done == 0 {
             return Err(refused(

@@ -84,12 +84,11 @@ impl Rhythm {
         let ticks = thread.user.zip(thread.system).map(|(user, system)| user + system);
         let ran = thread.ran.or(ticks).map(|ran| ran.as_secs_f64() * 1e9).filter(|ran| *ran > 0.0);
         let has_others = thread.number == 0 || all.threads.get(&thread.process).is_some_and(|many| *many > 1);
-        let done = |calls: &Calls| calls.count.saturating_sub(calls.failed.unwrap_or(0)) as f64;
         let made = |thread: &Thread, names: &[&str]| -> f64 {
             let calls = thread.calls.iter();
             let calls =
                 calls.filter(|calls| numbers::name(calls.number).is_some_and(|name| names.contains(&name)));
-            calls.map(done).sum()
+            calls.map(|calls| calls.done() as f64).sum()
         };
         let woke = |calls: &Calls| {
             [calls.woke_here, calls.woke_across, calls.woke_busy].into_iter().flatten().sum::<u64>()
@@ -145,7 +144,7 @@ impl Rhythm {
 fn copies(all: &[Thread]) -> Option<f64> {
     let (mut copies, mut others) = (0.0, 0.0);
     for calls in all.iter().flat_map(|thread| &thread.calls) {
-        let done = calls.count.saturating_sub(calls.failed.unwrap_or(0)) as f64;
+        let done = calls.done() as f64;
         match numbers::name(calls.number) {
             Some("fork") => copies += done,
             Some("vfork") => others += done,

@@ -152,6 +152,18 @@ impl Calls {
             woke_across: count(self.woke_across, earlier.woke_across),
             woke_busy: count(self.woke_busy, earlier.woke_busy),
         }
+        .with_failures_among_them()
+    }
+
+    /// No more failures than calls. The kernel's programs count on while they are read, so one that came between the
+    /// two words is in the second alone; and what was estimated is rounded by each word.
+    pub(crate) fn with_failures_among_them(self) -> Calls {
+        Calls { failed: self.failed.map(|failed| failed.min(self.count)), ..self }
+    }
+
+    /// Those that did not fail, or of which it is not known.
+    pub fn done(&self) -> u64 {
+        self.count.saturating_sub(self.failed.unwrap_or(0))
     }
 
     /// Adds other calls of that number on that file.

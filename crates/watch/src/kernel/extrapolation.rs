@@ -377,6 +377,10 @@ impl Progress {
         let seen = figures(one.thread);
         let mut did = seen.clone();
         add(&mut did, &self.seen, -1.0);
+        // The kernel's programs count on while they are read.
+        for (_, [count, failed, ..]) in did.iter_mut().filter(|(key, _)| key.is_some()) {
+            *failed = failed.min(*count);
+        }
         did.retain(|_, figures| figures.iter().any(|figure| *figure > 0.0));
         let slice = Slice { did, work: counted - cost, cost, cost_error: COST_ERROR * cost, is_first: false };
         (self.seen, self.ran, self.counted, self.cost) = (seen, one.ran, one.counted, one.cost);
@@ -831,6 +835,7 @@ fn thread(table: &Table) -> Thread {
     }
     round_alike(&mut thread.calls, table);
     thread.calls.retain(|calls| calls.count > 0);
+    thread.calls = thread.calls.into_iter().map(Calls::with_failures_among_them).collect();
     thread.calls.sort_by_key(|calls| (calls.number, calls.file));
     thread
 }

@@ -715,4 +715,5 @@ fn calls_of(one: &Call) -> Calls {
         woke_across: of_all(call::WOKE_ACROSS),
         woke_busy: of_all(call::WOKE_BUSY),
     }
+    .with_failures_among_them()
 }

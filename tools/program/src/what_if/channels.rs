@@ -74,7 +74,7 @@ fn ends(threads: &[Thread], kind: FileKind) -> Vec<End> {
             if calls.file.kind != kind || !moves_bytes(call) {
                 continue;
             }
-            let done = calls.count.saturating_sub(calls.failed.unwrap_or(0)) as f64;
+            let done = calls.done() as f64;
             let (moved, of) = match is_read(call) {
                 true => (&mut end.reads, &mut end.read),
                 false => (&mut end.writes, &mut end.written),

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tollway_watch::{Calls, Counts, FileKind, Thread};
+use tollway_watch::{Counts, FileKind, Thread};
 
 use super::channels::Channels;
 use super::larger_reads::GATHERED;
@@ -146,14 +146,10 @@ fn faults(threads: &[&Thread]) -> f64 {
     threads.iter().filter_map(|thread| thread.moments.minor).sum::<u64>() as f64
 }
 
-fn done(calls: &Calls) -> f64 {
-    calls.count.saturating_sub(calls.failed.unwrap_or(0)) as f64
-}
-
 /// How often calls of these names were made and did not fail.
 fn count(threads: &[&Thread], names: &[&str]) -> f64 {
     let calls = threads.iter().flat_map(|thread| &thread.calls);
-    calls.filter(|calls| names.contains(&name_of(calls))).map(done).sum()
+    calls.filter(|calls| names.contains(&name_of(calls))).map(|calls| calls.done() as f64).sum()
 }
 
 /// The share of calls that are left where each process moves each file's bytes 64 KiB at a time: a file has
@@ -163,7 +159,7 @@ fn left(threads: &[Thread]) -> BTreeMap<(String, FileKind), f64> {
     for thread in threads {
         for calls in thread.calls.iter().filter(|calls| moves_bytes(name_of(calls))) {
             let of = by_file.entry((thread.process, name_of(calls), calls.file)).or_default();
-            *of = (of.0 + done(calls), of.1 + calls.results.unwrap_or(0) as f64);
+            *of = (of.0 + calls.done() as f64, of.1 + calls.results.unwrap_or(0) as f64);
         }
     }
     let mut sums: BTreeMap<_, (f64, f64)> = BTreeMap::new();
@@ -198,13 +194,13 @@ fn reopened(threads: &[Thread]) -> f64 {
             let is_file = matches!(calls.file.kind, FileKind::Regular | FileKind::Folder);
             let is_open = name_of(calls).starts_with("open");
             if is_open {
-                process.opens += done(calls);
+                process.opens += calls.done() as f64;
             }
             // The folder of an open is where it begins to look.
             if is_file && calls.file.inode != 0 && !is_open {
                 process.used.insert(calls.file);
                 if name_of(calls) == "close" {
-                    *process.closes.entry(calls.file).or_default() += done(calls);
+                    *process.closes.entry(calls.file).or_default() += calls.done() as f64;
                 }
             }
         }

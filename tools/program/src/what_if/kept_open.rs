@@ -10,10 +10,8 @@ use crate::prices::{Price, Prices};
 const HABIT: f64 = 50.0;
 
 pub(super) fn change(bill: &Bill, _: &Prices<'_>) -> Option<Change> {
-    let opened: f64 = calls(bill)
-        .filter(|(_, call, _)| call.starts_with("open"))
-        .map(|(line, ..)| line.count - line.failed)
-        .sum();
+    let opened: f64 =
+        calls(bill).filter(|(_, call, _)| call.starts_with("open")).map(|(line, ..)| line.done()).sum();
     // Where each file is opened once, as by who goes through folders, nothing can be kept.
     let again = opened * bill.evidence.reopened;
     if again < HABIT * (bill.watched / 1e9).max(1.0) {

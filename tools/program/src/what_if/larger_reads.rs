@@ -22,7 +22,7 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
     let (mut before, mut after) = (0.0, 0.0);
     let streamed = streamed(bill, prices);
     for (line, call, file) in gatherable(bill) {
-        let done = line.count - line.failed;
+        let done = line.done();
         let size = line.bytes / done.max(1.0);
         let is_of_stream = streamed.is_some() && file == FileKind::Pipe;
         if done < 1.0 || !(1.0..LARGE).contains(&size) || is_of_stream {
@@ -87,7 +87,7 @@ fn streamed(bill: &Bill, prices: &Prices<'_>) -> Option<Stream> {
     let across = slept[1] / (slept[0] + slept[1]).max(1.0);
     let mut stream = Stream::default();
     for (line, call, file) in gatherable(bill) {
-        let done = line.count - line.failed;
+        let done = line.done();
         let size = line.bytes / done.max(1.0);
         if file != FileKind::Pipe || is_read(call) || !(1.0..LARGE).contains(&size) {
             continue;

@@ -126,7 +126,7 @@ fn talks(bill: &Bill, file: FileKind) -> bool {
 /// Messages between ends of which one asks and the other answers.
 fn asked_and_answered(bill: &Bill) -> f64 {
     let of = calls(bill).filter(|(_, call, file)| moves_bytes(call) && talks(bill, *file));
-    of.map(|(line, ..)| (line.count - line.failed).max(0.0)).sum()
+    of.map(|(line, ..)| line.done()).sum()
 }
 
 /// The files on which most of its sleeps and wake-ups are.

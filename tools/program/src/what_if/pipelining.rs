@@ -16,7 +16,7 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
         if !(waits_for_several(call) || moves_bytes(call) && talks(bill, file)) {
             continue;
         }
-        let done = (line.count - line.failed).max(0.0);
+        let done = line.done();
         let now = prices.call(call, file, line.bytes / done.max(1.0), true)?;
         let then = prices.call(call, file, TOGETHER * line.bytes / done.max(1.0), true)?;
         // Both by the line's own price, which knows how cold its calls are and what they find.
