@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use tollway_core::Missing;
 use tollway_host::cpu::{Policy, allowed_cpus, pin_current_thread, set_policy};
 use tollway_host::requirement::skip_test;
+use tollway_watch::kernel::Cost;
 
 /// Leaves a processor to others for moments only, as a thread of real time; `false` where this process may not have one.
 fn hogs(cpu: u32, stop: &AtomicBool) -> bool {
@@ -26,10 +27,16 @@ fn hogs(cpu: u32, stop: &AtomicBool) -> bool {
     true
 }
 
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
 #[test]
 fn who_has_the_processors_meanwhile_does_not_change_it() {
     let cost = || kernel::watch(false, None).map(|watch| watch.cost());
-    let Some(alone) = cost() else { return };
+    let alone: Vec<_> = (0..3).filter_map(|_| cost()).collect();
+    let [_, _, _] = alone[..] else { return };
     let stop = AtomicBool::new(false);
     let (beside, are_there) = thread::scope(|scope| {
         let hogging: Vec<_> = allowed_cpus()
@@ -53,8 +60,10 @@ fn who_has_the_processors_meanwhile_does_not_change_it() {
         return skip_test(&["root"], &Missing::new("threads of real time", refused, "run as root"));
     }
     for cost in beside {
-        for (alone, beside) in [(alone.call, cost.call), (alone.call_on_file, cost.call_on_file)] {
-            assert!((alone / 2..alone * 2).contains(&beside), "{beside:?} beside others, {alone:?} alone");
+        for of in [|cost: &Cost| cost.call, |cost: &Cost| cost.call_on_file] {
+            let (alone, beside) = (median(alone.iter().map(of).collect()), of(&cost));
+            // It was seventeen times as much; a virtual processor is at half its speed at times.
+            assert!((alone / 3..alone * 3).contains(&beside), "{beside:?} beside others, {alone:?} alone");
         }
     }
 }

@@ -135,6 +135,7 @@ fn known(bench: &Bench) -> Vec<Known> {
     // Each runs for four seconds and more (AMD EPYC, 2026): in shorter ones there are but a few slices.
     let mut known = vec![
         of("getppid", "getppid", 40_000_000),
+        of("getppid-by-libc", "getppid", 30_000_000),
         of("stat", "statx", 6_000_000),
         of("open", "close", 2_500_000),
         of("read-write", "write", 15_000_000),

@@ -44,9 +44,14 @@ const FOUND: i16 = -40;
 const BEGUN: i16 = VALUE - 8;
 /// Not 0 where it made room for a call on another file than all before.
 const MADE: i16 = BEGUN - 8;
-/// That program times itself at one of this many calls of a thread; at which, its number decides, so that short processes are not all
-/// timed at the same call. A power of two.
-const TIMED_CALLS: i32 = 16;
+/// Programs time themselves at one of this many calls of a thread, once in each row of as many; at which, chance decides, so that a loop is not
+/// timed at the same of its calls again and again. A power of two.
+pub(super) const TIMED_CALLS: i32 = 1 << TIMED_BITS;
+const TIMED_BITS: i32 = 4;
+/// The odd number of 32 bits next to these times the golden ratio: products by it differ in their topmost bits (Knuth, The Art of Computer Programming 3, 6.4).
+const GOLDEN: i32 = 0x9e37_79b1_u32 as i32;
+/// Nanoseconds beyond which something else had the processor meanwhile: an interrupt, or the host.
+const INTERRUPTED_FOR: i32 = 10_000;
 
 /// `sys_enter(registers, number)`.
 pub(super) fn begins(maps: &Maps, fields: &Fields, detail: Detail) -> Vec<u64> {
@@ -120,9 +125,6 @@ pub(super) fn ends(maps: &Maps, fields: &Fields, detail: Detail) -> Vec<u64> {
         let counted = program.label();
         by_file(&mut program, maps, counted);
         program.place(counted);
-        let timed = program.label();
-        time_itself(&mut program, timed);
-        program.place(timed);
         files::opened(&mut program, maps, fields, out);
     }
     program.place(out).end(0);
@@ -132,8 +134,11 @@ pub(super) fn ends(maps: &Maps, fields: &Fields, detail: Detail) -> Vec<u64> {
 /// What is done where calls are counted by their numbers alone: with the kernel's own way to the tracepoint, which is most of it, a third
 /// of what counting everything takes.
 fn by_number(program: &mut Assembler, maps: &Maps, out: Label) {
-    let (other, known) = (program.label(), program.label());
+    let (other, known, not_timed) = (program.label(), program.label(), program.label());
     who_runs(program, maps, out);
+    program.store_constant(Width::Double, R10, BEGUN, 0);
+    if_timed(program, thread::NUMBERED, not_timed);
+    program.call(Helper::Nanoseconds).store(Width::Double, R10, BEGUN, R0).place(not_timed);
     program.store_constant(Width::Double, R7, thread::COUNTED, 1);
     program.store_constant(Width::Double, R7, thread::BROKEN_OFF, 0);
     program.load(Width::Double, R8, R6, 8).load(Width::Word, R1, R7, thread::OTHER_TABLE);
@@ -145,6 +150,10 @@ fn by_number(program: &mut Assembler, maps: &Maps, out: Label) {
     one_more(program, R0, 0);
     one_more(program, R7, thread::NUMBERED);
     is_running(program, maps);
+    program.load(Width::Double, R1, R10, BEGUN).jump_if(When::Equal, R1, 0, out);
+    took(program, out);
+    add(program, R7, thread::NUMBERS_TIME, R0);
+    one_more(program, R7, thread::NUMBERS_TIMED);
 }
 
 /// One more call of the thread in `R7`, which began at `R8`: 0 where nobody saw that. `R9` = how long it was in the kernel and on a processor.
@@ -180,25 +189,40 @@ fn in_all(program: &mut Assembler) {
     program.place(over);
 }
 
-/// Now and then, notes with the thread in `R7` how long this program took, if the call that began at `R8` was seen to begin: what
-/// counting costs, where and when it costs that.
+/// Now and then, notes with what is known of such calls, at `R9`, how long this program took, if the call of the thread in `R7` that began
+/// at `R8` was seen to begin: what counting costs, where and when it costs that.
 fn time_itself(program: &mut Assembler, out: Label) {
-    program.jump_if(When::Equal, R8, 0, out).load(Width::Double, R1, R7, thread::CALLS);
-    program.load(Width::Word, R2, R7, thread::NUMBER).register(Operation::Add, R1, R2);
-    program.constant(Operation::And, R1, TIMED_CALLS - 1).jump_if(When::Different, R1, 0, out);
-    program.call(Helper::Nanoseconds).load(Width::Double, R1, R10, BEGUN).register(Operation::Sub, R0, R1);
+    program.jump_if(When::Equal, R8, 0, out);
+    if_timed(program, thread::CALLS, out);
+    took(program, out);
     let first = program.label();
     program.load(Width::Double, R1, R10, MADE).jump_if(When::Different, R1, 0, first);
-    add(program, R7, thread::PROGRAM_TIME, R0);
-    one_more(program, R7, thread::PROGRAM_TIMED);
+    add(program, R9, call::PROGRAM_TIME, R0);
+    one_more(program, R9, call::PROGRAM_TIMED);
     program.jump(out).place(first);
     add(program, R7, thread::FIRST_TIME, R0);
     one_more(program, R7, thread::FIRST_TIMED);
 }
 
+/// Leads to `out` at most calls of the thread in `R7`, of which there were as many as that word says.
+fn if_timed(program: &mut Assembler, calls: i16, out: Label) {
+    program.load(Width::Double, R1, R7, calls).register(Operation::Move, R2, R1);
+    program.load(Width::Word, R3, R7, thread::NUMBER);
+    program.constant(Operation::ShiftRight, R2, TIMED_BITS).register(Operation::Add, R2, R3);
+    program.constant(Operation::Multiply, R2, GOLDEN).constant(Operation::ShiftRight, R2, 32 - TIMED_BITS);
+    program.constant(Operation::And, R2, TIMED_CALLS - 1).constant(Operation::And, R1, TIMED_CALLS - 1);
+    program.jump_if_both(When::Different, R1, R2, out);
+}
+
+/// `R0` = nanoseconds since what the stack has at [`BEGUN`]; leads to `out` where something else had the processor.
+fn took(program: &mut Assembler, out: Label) {
+    program.call(Helper::Nanoseconds).load(Width::Double, R1, R10, BEGUN).register(Operation::Sub, R0, R1);
+    program.jump_if(When::Above, R0, INTERRUPTED_FOR, out);
+}
+
 /// The same by number and file.
 fn by_file(program: &mut Assembler, maps: &Maps, out: Label) {
-    let (not_timed, no_failure) = (program.label(), program.label());
+    let (not_timed, no_failure, noted) = (program.label(), program.label(), program.label());
     count(program, maps, out);
     program.jump_if(When::Equal, R8, 0, not_timed);
     one_more(program, R0, call::TIMED);
@@ -214,10 +238,12 @@ fn by_file(program: &mut Assembler, maps: &Maps, out: Label) {
         add(program, R0, to, R2);
     }
     program.place(not_timed).load(Width::Double, R2, R6, 8).jump_if(When::NotLess, R2, 0, no_failure);
-    program.jump_if(When::Less, R2, MOST_ERRORS, out);
+    program.jump_if(When::Less, R2, MOST_ERRORS, noted);
     one_more(program, R0, call::FAILED);
-    program.jump(out).place(no_failure);
+    program.jump(noted).place(no_failure);
     add(program, R0, call::RESULTS, R2);
+    program.place(noted).register(Operation::Move, R9, R0);
+    time_itself(program, out);
 }
 
 /// One more of the call in which the thread in `R7` is, or was last, by number and file: at `R0`.

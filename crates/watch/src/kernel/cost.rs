@@ -1,37 +1,28 @@
 //! What it costs a thread to be watched: measured on this machine, on the calls of this thread, by the processor time that it had. Other programs have the processor
 //! meanwhile as they like.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::hint::black_box;
 use std::io::{self, Read, Write};
+use std::os::unix::process::parent_id;
 use std::process;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, CWD, statat};
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::getppid;
 use rustix::thread::{CpuSet, gettid, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use tollway_core::{Error, Result};
 use tollway_host::samplers::thread_time::thread as ran;
 
-use super::layout::{call, thread};
+use super::layout::call;
 use super::{Kernel, Passed};
 use crate::living::{clock_of, life_of};
 
-/// Calls of which the mean counts, as it does in a program: the fastest would be less than what a call mostly costs,
-/// by a tenth here.
-const CALLS: u32 = 5000;
-/// Goes of round trips, of which the median counts.
-const GOES: usize = 9;
-/// The same of calls that are counted by their numbers, and of those that are not: what that adds to one is little, and a virtual processor
-/// may be half as fast for a millisecond.
-const GOES_OF_CALLS: usize = 3;
-/// Rounds of these, of which the median counts.
-const ROUNDS: usize = 5;
-/// As many at the most, while it is not known this well what counting a call by its number takes.
-const MOST_ROUNDS: usize = 10;
-const WELL: f64 = 0.15;
+/// Calls of which the mean is one measurement: in less than a millisecond others come seldom.
+const CALLS: u32 = 1500;
+/// Measurements in a round.
+const GOES: usize = 5;
+const ROUNDS: usize = 3;
 /// A file that each machine has.
 const ZEROES: &str = "/dev/zero";
 /// Round trips in one go.
@@ -50,12 +41,16 @@ pub struct Cost {
     pub switch: Duration,
     /// A system call that is counted by its number alone.
     pub numbered: Duration,
-    /// By which part that may be more or less, by how the rounds differ in which it was measured.
+    /// By which part that may be more or less.
     pub numbered_error: f64,
-    /// How long the program at the end of such calls took meanwhile, by its own stamps.
+    /// How long the program at the end of calls on no file took meanwhile, by its own stamps.
     pub program: Duration,
+    /// The same of calls by a path.
+    pub program_by_path: Duration,
     /// The same of calls on a file.
     pub program_on_file: Duration,
+    /// The same of the program at their beginnings, where they are counted by their numbers.
+    pub program_by_number: Duration,
     /// How long a call that does nothing is in the kernel by the stamps around it: nearly all of it is what counting adds between the two.
     pub stamped: Duration,
 }
@@ -71,31 +66,29 @@ impl Cost {
             zeroes: File::open(ZEROES).map_err(|e| Error::system(format!("opening {ZEROES}"), e))?,
             partner: Partner::start()?,
         };
-        let mut rounds = Vec::new();
-        while rounds.len() < ROUNDS || rounds.len() < MOST_ROUNDS && error_of(&rounds) > WELL {
-            rounds.push(own.round(kernel)?);
+        let mut all = Rounds::default();
+        for _ in 0..ROUNDS {
+            own.round(kernel, &mut all)?;
         }
-        // Of a round what is the same however fast the machine is at the moment.
-        let part = |of: fn(&Cost) -> Duration| {
-            let parts =
-                rounds.iter().map(|cost| of(cost).as_secs_f64() / cost.program.as_secs_f64().max(1e-9));
-            let mut parts: Vec<f64> = parts.collect();
-            parts.sort_by(f64::total_cmp);
-            parts[parts.len() / 2]
-        };
-        let program = median(rounds.iter().map(|cost| cost.program).collect());
-        let of = |part: f64| program.mul_f64(part);
-        Ok(Cost {
-            call: of(part(|cost| cost.call)),
-            call_by_path: of(part(|cost| cost.call_by_path)),
-            call_on_file: of(part(|cost| cost.call_on_file)),
-            switch: of(part(|cost| cost.switch)),
-            numbered: of(part(|cost| cost.numbered)),
-            numbered_error: error_of(&rounds),
-            program,
-            program_on_file: of(part(|cost| cost.program_on_file)),
-            stamped: of(part(|cost| cost.stamped)),
-        })
+        Ok(all.cost())
+    }
+
+    /// The same where all of it takes this many times as long.
+    pub(super) fn times(self, dearer: f64) -> Cost {
+        let times = |time: Duration| time.mul_f64(dearer);
+        Cost {
+            call: times(self.call),
+            call_by_path: times(self.call_by_path),
+            call_on_file: times(self.call_on_file),
+            switch: times(self.switch),
+            numbered: times(self.numbered),
+            numbered_error: self.numbered_error,
+            program: times(self.program),
+            program_by_path: times(self.program_by_path),
+            program_on_file: times(self.program_on_file),
+            program_by_number: times(self.program_by_number),
+            stamped: times(self.stamped),
+        }
     }
 }
 
@@ -106,98 +99,124 @@ struct Own {
     partner: Partner,
 }
 
-/// By which part the median of what counting a call by its number takes may be off, with 95 % confidence, by the quartiles of the rounds. Of five
-/// normal values these are 0.99 standard deviations apart on the average, of many 1.35; their median has 1.25 of one over the square root of how
-/// many there are (order statistics). By 2.5 of these, as there are few.
-fn error_of(rounds: &[Cost]) -> f64 {
-    let ratio = |cost: &Cost| cost.numbered.as_secs_f64() / cost.program.as_secs_f64().max(1e-9);
-    let mut ratios: Vec<f64> = rounds.iter().map(ratio).collect();
-    ratios.sort_by(f64::total_cmp);
-    let many = ratios.len();
-    let apart = ratios[many * 3 / 4] - ratios[many / 4];
-    2.5 * 1.25 / (many as f64).sqrt() * apart / ratios[many / 2].max(1e-9)
+/// What was measured in all rounds.
+///
+/// What else there is on a machine makes everything slower for a while, by a quarter here, and never faster: of each the lowest quarter tells what it takes
+/// where nothing else is. That there is more of it in a program, the programs at the ends of its calls tell, by the same factor. By the medians of each round,
+/// counting a call by its number was said to take 59 to 135 ns where it took 67 in each quiet moment (AMD EPYC guest, Linux 6.18).
+#[derive(Default)]
+struct Rounds {
+    without: Measured,
+    with: Measured,
+    /// Empty calls that are counted by their numbers.
+    numbered: Vec<Duration>,
+    program_by_number: Vec<Duration>,
 }
 
-/// How long each takes: the medians of several goes.
-struct Medians {
-    call: Duration,
-    call_by_path: Duration,
-    call_on_file: Duration,
-    round_trip: Duration,
-    /// What the program at the ends of calls took, of the first and of those on a file.
-    program: Duration,
-    program_on_file: Duration,
-    /// How long the first was in the kernel by its stamps.
-    stamped: Duration,
+/// How long each took, again and again.
+#[derive(Default)]
+struct Measured {
+    empty: Times,
+    by_path: Times,
+    on_file: Times,
+    round_trip: Vec<Duration>,
+}
+
+/// How long a call took, and, where it was counted, how long the program at its end did, and how long it was by its stamps.
+#[derive(Default)]
+struct Times {
+    call: Vec<Duration>,
+    program: Vec<Duration>,
+    stamped: Vec<Duration>,
+}
+
+impl Rounds {
+    fn cost(&self) -> Cost {
+        let (with, without) = (&self.with, &self.without);
+        let adds = |of: fn(&Measured) -> &[Duration]| low(of(with)).saturating_sub(low(of(without)));
+        let call_on_file = adds(|all| &all.on_file.call);
+        let numbered = low(&self.numbered).saturating_sub(low(&without.empty.call));
+        let error = spread(&self.numbered) + spread(&without.empty.call);
+        Cost {
+            call: adds(|all| &all.empty.call),
+            call_by_path: adds(|all| &all.by_path.call),
+            call_on_file,
+            // A round trip is four calls on a file and two switches.
+            switch: adds(|all| &all.round_trip).saturating_sub(4 * call_on_file) / 2,
+            numbered,
+            numbered_error: error.as_secs_f64() / numbered.as_secs_f64().max(1e-9),
+            program: low(&with.empty.program),
+            program_by_path: low(&with.by_path.program),
+            program_on_file: low(&with.on_file.program),
+            program_by_number: low(&self.program_by_number),
+            stamped: low(&with.empty.stamped),
+        }
+    }
+}
+
+/// What a quarter of them are below.
+fn low(times: &[Duration]) -> Duration {
+    let mut times = times.to_vec();
+    times.sort_unstable();
+    times.get(times.len() / 4).copied().unwrap_or_default()
+}
+
+/// How far the lowest is below that: little where a quarter of them met nothing else.
+fn spread(times: &[Duration]) -> Duration {
+    low(times).saturating_sub(times.iter().min().copied().unwrap_or_default())
 }
 
 impl Own {
     /// Measures it once.
-    fn round(&self, kernel: &mut Kernel) -> Result<Cost> {
-        let without = self.medians(None)?;
-        let before = self.empty_calls_in_goes()?;
+    fn round(&self, kernel: &mut Kernel, all: &mut Rounds) -> Result<()> {
+        self.measure(None, &mut all.without)?;
         kernel.add(self.number, process::id())?;
         kernel.add(self.partner.number, process::id())?;
         kernel.begin()?;
-        let with = self.medians(Some(kernel));
+        let with = self.measure(Some(kernel), &mut all.with);
         kernel.begin_numbers(&[Passed::Seldom, Passed::Switches]);
-        let numbered = self.empty_calls_in_goes();
+        let numbered = (0..GOES).try_for_each(|_| {
+            all.numbered.push(self.timed(None, empty)?.0);
+            Ok(())
+        });
+        let seen = kernel.harvest()?.into_iter().find(|seen| seen.numbers().0 == self.number);
+        let mean = seen.and_then(|seen| seen.numbers_times().mean());
+        all.program_by_number.extend(mean.map(Duration::from_secs_f64));
         kernel.pause();
-        let after = self.empty_calls_in_goes()?;
+        self.measure_call(None, empty, &mut all.without.empty)?;
         kernel.remove(self.number)?;
         kernel.remove(self.partner.number)?;
         kernel.harvest()?;
-        let (with, numbered) = (with?, numbered?);
-        let call_on_file = with.call_on_file.saturating_sub(without.call_on_file);
-        // A round trip is four calls on a file and two switches.
-        let round_trip = with.round_trip.saturating_sub(without.round_trip);
-        Ok(Cost {
-            call: with.call.saturating_sub(without.call),
-            call_by_path: with.call_by_path.saturating_sub(without.call_by_path),
-            call_on_file,
-            switch: round_trip.saturating_sub(4 * call_on_file) / 2,
-            numbered: numbered.saturating_sub((before + after) / 2),
-            numbered_error: 0.0,
-            program: with.program,
-            program_on_file: with.program_on_file,
-            stamped: with.stamped,
-        })
+        with.and(numbered)
     }
 
-    fn medians(&self, kernel: Option<&Kernel>) -> Result<Medians> {
+    fn measure(&self, kernel: Option<&Kernel>, all: &mut Measured) -> Result<()> {
         let mut byte = [0];
-        let (call, program, stamped) = self.empty_calls(kernel)?;
-        // The caches hold less of what counting needs after a path was followed: a call of an empty path costs 60 ns less.
-        let (call_by_path, ..) = self.timed(kernel, || {
-            let _ = black_box(statat(CWD, ZEROES, AtFlags::empty()));
-        })?;
-        let (call_on_file, program_on_file, _) = self.timed(kernel, || {
-            let _ = black_box((&self.zeroes).read(&mut byte));
-        })?;
-        let mut round_trips = Vec::new();
+        self.measure_call(kernel, empty, &mut all.empty)?;
+        // The caches hold less of what counting needs after a path was followed.
+        let by_path = || drop(black_box(fs::metadata(ZEROES)));
+        self.measure_call(kernel, by_path, &mut all.by_path)?;
+        let on_file = || drop(black_box((&self.zeroes).read(&mut byte)));
+        self.measure_call(kernel, on_file, &mut all.on_file)?;
         for _ in 0..GOES {
             let begun = self.partner.ran()? + ran();
             for _ in 0..ROUND_TRIPS {
                 self.partner.ask().map_err(|e| Error::system("measuring what watching costs", e))?;
             }
             let both = ran() + self.partner.ran()?;
-            round_trips.push((both - begun) / ROUND_TRIPS);
+            all.round_trip.push((both - begun) / ROUND_TRIPS);
         }
-        let round_trip = median(round_trips);
-        Ok(Medians { call, call_by_path, call_on_file, round_trip, program, program_on_file, stamped })
+        Ok(())
     }
 
-    /// How long a call that does nothing takes: the median of several goes.
-    fn empty_calls_in_goes(&self) -> Result<Duration> {
-        let goes = (0..GOES_OF_CALLS).map(|_| self.empty_calls(None).map(|(each, ..)| each));
-        Ok(median(goes.collect::<Result<_>>()?))
-    }
-
-    /// Of calls that do nothing.
-    fn empty_calls(&self, kernel: Option<&Kernel>) -> Result<(Duration, Duration, Duration)> {
-        self.timed(kernel, || {
-            black_box(getppid());
-        })
+    fn measure_call(&self, kernel: Option<&Kernel>, mut one: impl FnMut(), all: &mut Times) -> Result<()> {
+        for _ in 0..GOES {
+            let (call, program, stamped) = self.timed(kernel, &mut one)?;
+            all.call.push(call);
+            all.program.push(program);
+            all.stamped.push(stamped);
+        }
+        Ok(())
     }
 
     /// How long a call takes; where it is counted also how long the program at its end does, and how long the call was by its stamps.
@@ -212,29 +231,31 @@ impl Own {
             else {
                 return Ok([0; 4]);
             };
+            let sum = |at: i16| seen.calls.iter().map(|call| call.word(at)).sum();
             let empty = seen.calls.iter().filter(|call| i64::from(call.number) == libc::SYS_getppid);
-            let [inside, timed] =
-                [call::INSIDE, call::TIMED].map(|at| empty.clone().map(|call| call.word(at)).sum());
-            Ok([seen.word(thread::PROGRAM_TIME), seen.word(thread::PROGRAM_TIMED), inside, timed])
+            let of_empty = |at: i16| empty.clone().map(|call| call.word(at)).sum();
+            let [program, programs] = [call::PROGRAM_TIME, call::PROGRAM_TIMED].map(sum);
+            Ok([program, programs, of_empty(call::INSIDE), of_empty(call::TIMED)])
         };
         let before = words()?;
         let begun = ran();
         for _ in 0..CALLS {
             one();
         }
-        let each = (ran() - begun) / CALLS;
+        let call = (ran() - begun) / CALLS;
         let after = words()?;
         let mean = |sum: usize, number: usize| {
             let mean = (after[sum] - before[sum]) as f64 / (after[number] - before[number]).max(1) as f64;
             Duration::from_secs_f64(mean / 1e9)
         };
-        Ok((each, mean(0, 1), mean(2, 3)))
+        Ok((call, mean(0, 1), mean(2, 3)))
     }
 }
 
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort_unstable();
-    times.get(times.len() / 2).copied().unwrap_or_default()
+/// A call that does nothing, by a function of the C library, as programs mostly make them: after one that is made in line, its program goes on in 0.7
+/// of the time that counting takes there (AMD EPYC guest, Linux 6.18), as nothing returns.
+fn empty() {
+    black_box(parent_id());
 }
 
 /// A thread that answers each byte with another, on the processor on which this one stays meanwhile.

@@ -24,7 +24,10 @@ use std::time::Duration;
 use crate::counts::{Calls, Counted, File, Moments, Thread};
 use crate::numbers;
 
+use super::cost::Cost;
+use super::harvest::Timed;
 use super::layout::numbered::OTHERS;
+use super::taken::of_numbers;
 
 /// Work without which a slice says nothing of a thread, in seconds.
 const MIN_WORK: f64 = 2e-4;
@@ -41,15 +44,25 @@ const ROUNDING: f64 = 1e-9;
 const MIN_KNOWN: f64 = 50.0;
 /// By how much a gap that has a slice on one side only may be off, where nothing else is known.
 const ONE_SIDED: f64 = 0.25;
-/// By how much the cost of counting an event may be off. In eight bills of a loop of getppid on a virtual machine
-/// (AMD EPYC, Linux 6.18) it was measured as 262 to 285 ns, where the loop itself became 285 to 304 ns a call slower:
-/// 0 to 10 % too little. Chosen after bills of that loop had missed the truth with 3 %.
-const COST_ERROR: f64 = 0.07;
+/// By how much the cost of counting an event may be off. Of a loop of getppid in C it was taken to be 107 ns where the loop became 112 to 118
+/// slower, of one in Rust 80 for 75 (AMD EPYC guest, Linux 6.18).
+const COST_ERROR: f64 = 0.1;
+/// By which part it may be off by how much dearer it is of a program than of what it was measured on: of loops in C it was 1.37 times where the
+/// programs at the ends of calls said 1.41.
+const DEARER_ERROR: f64 = 0.25;
+/// Programs that have to have timed themselves in a slice before their mean tells how dear they were there, and what these come to in seconds
+/// of all.
+const MANY: f64 = 20.0;
+const MANY_PROGRAMS: f64 = 2e-5;
+/// Of how many slices the median tells that.
+const MOST_DEARER: usize = 31;
 /// By how much slices may be unlike the gaps beside them in any case: what stands in the caches is another's. In twelve
 /// bills of loops of statx and of open there were 0 to 5 % fewer calls in a second of work, in the same machine.
 const SLICE_ERROR: f64 = 0.03;
 /// Calls of a number from which on a slice tells on which files those beside it are.
 const TELLING: f64 = 5.0;
+/// What was done in gaps is off from their rates as well: where phases are about as long as gaps, their means vary half as much as slices do.
+const GAPS: f64 = 1.5;
 /// That rates of neighboring slices are alike is known beforehand: as much as so many gaps tell.
 const KNOWN_BEFORE: usize = 2;
 /// Student's t at 97.5 % for 1, 2, … degrees of freedom.
@@ -77,11 +90,14 @@ pub(super) struct Standing<'t> {
     /// Seconds on a processor while it was counted, and what counting took of these.
     pub counted: f64,
     pub cost: f64,
-    /// How often it began each call while these were counted by their numbers, and what that took.
+    /// How often it began each call while these were counted by their numbers, and how long the programs took then.
     pub numbered: &'t BTreeMap<u32, u64>,
-    pub numbering: f64,
-    /// By which part that may be more or less.
-    pub numbering_error: f64,
+    pub number_times: Timed,
+    /// Seconds that the programs at the ends of calls took, and that they would have as they were measured.
+    pub programs: f64,
+    pub programs_as_measured: f64,
+    /// What counting takes as it was measured.
+    pub cost_of_each: &'t Cost,
     /// Seconds on a processor meanwhile, as far as it was seen.
     pub ran_numbered: f64,
     /// Reads and writes since it was first watched, by the kernel's own account.
@@ -140,7 +156,7 @@ struct Mark {
     ran_numbered: f64,
     /// By the thread's [`Standing`].
     numbered: BTreeMap<u32, u64>,
-    numbering: f64,
+    number_times: Timed,
 }
 
 /// A thread at the end of its last slice.
@@ -156,6 +172,13 @@ struct Progress {
     settled: Option<Mark>,
     at_first: f64,
     last: Option<Slice>,
+    programs: f64,
+    programs_as_measured: f64,
+    /// Whether that slice ended where the present gap begins.
+    is_behind_slice: bool,
+    /// How many times as dear as they were measured the programs at the ends of calls were in slices, as a part of how dear those at
+    /// their beginnings were just behind.
+    dearer: Vec<f64>,
     estimate: Estimate,
 }
 
@@ -166,6 +189,8 @@ struct Slice {
     work: f64,
     cost: f64,
     cost_error: f64,
+    /// How many times as long as they were measured the programs at the ends of calls took, where that was seen.
+    dearness: Option<f64>,
     /// It ended for what was in it.
     is_first: bool,
 }
@@ -231,6 +256,8 @@ impl Extrapolation {
             ran: one.ran,
             counted: one.counted,
             cost: one.cost,
+            programs: one.programs,
+            programs_as_measured: one.programs_as_measured,
             begun: Mark::at(one, 0.0),
             ..Progress::default()
         };
@@ -266,6 +293,7 @@ impl Extrapolation {
         let (_, gap) = progress.next(one, self.known);
         progress.estimate.attribute(&gap, progress.last.as_ref(), None, &progress.seen);
         progress.settled = Some(Mark::at(one, 0.0));
+        progress.is_behind_slice = false;
         self.living.insert(one.slot, progress);
     }
 
@@ -284,6 +312,7 @@ impl Extrapolation {
         // A thread that slept all the time leaves the rate that it had.
         if slice.work >= MIN_WORK || progress.last.is_none() {
             progress.last = Some(slice);
+            progress.is_behind_slice = true;
         }
         self.living.insert(one.slot, progress);
     }
@@ -362,11 +391,24 @@ impl Progress {
             Known::Numbers => seconds,
             Known::NumbersAtFirst => self.at_first.min(seconds),
         };
+        let dearer = median(self.dearer.iter().copied().chain(self.dearer_now(one)).collect());
         Gap {
             unknown: seconds - numbered,
-            numbered: self.begun.since(one, numbered - self.begun.seconds),
-            settled: self.settled.as_ref().map_or_else(Numbered::default, |mark| mark.seen_since(one)),
+            numbered: self.begun.since(one, numbered - self.begun.seconds, dearer),
+            settled: self
+                .settled
+                .as_ref()
+                .map_or_else(Numbered::default, |mark| mark.seen_since(one, dearer)),
         }
+    }
+
+    /// By what counting is dearer than the speed of the machine says: the slice before the present gap against the calls that were counted
+    /// by their numbers just behind. A loop in C that returns from a function after each call pays 100 ns for one by its number, where a loop of
+    /// calls without functions pays 75 (AMD EPYC guest, Linux 6.18); both programs have the same speed by their own clocks.
+    fn dearer_now(&self, one: &Standing<'_>) -> Option<f64> {
+        let slice = self.last.as_ref().filter(|_| self.is_behind_slice)?.dearness?;
+        let numbers = self.settled.as_ref()?.dearness(one)?;
+        Some(slice / numbers)
     }
 
     /// What it did since then, and the gap before it did that.
@@ -382,8 +424,17 @@ impl Progress {
             *failed = failed.min(*count);
         }
         did.retain(|_, figures| figures.iter().any(|figure| *figure > 0.0));
-        let slice = Slice { did, work: counted - cost, cost, cost_error: COST_ERROR * cost, is_first: false };
+        let programs = one.programs_as_measured - self.programs_as_measured;
+        let dearness = (programs >= MANY_PROGRAMS).then(|| (one.programs - self.programs) / programs);
+        let cost_error = COST_ERROR * cost;
+        let slice = Slice { did, work: counted - cost, cost, cost_error, dearness, is_first: false };
+        if let Some(dearer) = self.dearer_now(one) {
+            self.dearer.push(dearer);
+            let many = self.dearer.len();
+            self.dearer.drain(..many.saturating_sub(MOST_DEARER));
+        }
         (self.seen, self.ran, self.counted, self.cost) = (seen, one.ran, one.counted, one.cost);
+        (self.programs, self.programs_as_measured) = (one.programs, one.programs_as_measured);
         (self.begun, self.settled, self.at_first) = (Mark::at(one, 0.0), None, 0.0);
         (slice, gap)
     }
@@ -391,28 +442,37 @@ impl Progress {
 
 impl Mark {
     fn at(one: &Standing<'_>, seconds: f64) -> Mark {
-        let (numbered, numbering) = (one.numbered.clone(), one.numbering);
-        Mark { seconds, ran_numbered: one.ran_numbered, numbered, numbering }
+        let (numbered, number_times) = (one.numbered.clone(), one.number_times);
+        Mark { seconds, ran_numbered: one.ran_numbered, numbered, number_times }
     }
 
-    /// What was counted since, where the thread ran for this long.
-    fn since(&self, one: &Standing<'_>, seconds: f64) -> Numbered {
+    /// How many times as long as they were measured the programs took since.
+    fn dearness(&self, one: &Standing<'_>) -> Option<f64> {
+        let times = one.number_times.since(self.number_times);
+        let measured = one.cost_of_each.program_by_number.as_secs_f64();
+        times.mean().filter(|_| times.count >= MANY && measured > 0.0).map(|mean| mean / measured)
+    }
+
+    /// What was counted since, where the thread ran for this long and counting is that much dearer than the speed of the machine says.
+    fn since(&self, one: &Standing<'_>, seconds: f64, dearer: Option<f64>) -> Numbered {
         let since = |(number, count): (&u32, &u64)| {
             (*number, count.saturating_sub(self.numbered.get(number).copied().unwrap_or(0)) as f64)
         };
         let seconds = seconds.max(0.0);
-        let cost = cost_within(seconds, one.numbering - self.numbering);
-        Numbered {
-            work: seconds - cost,
-            cost,
-            cost_error: cost * one.numbering_error.max(COST_ERROR),
-            calls: one.numbered.iter().map(since).filter(|(_, count)| *count > 0.0).collect(),
-        }
+        let calls: BTreeMap<u32, f64> =
+            one.numbered.iter().map(since).filter(|(_, count)| *count > 0.0).collect();
+        let each = calls.iter().map(|(number, count)| (*number, *count));
+        let dearer = dearer.unwrap_or(1.0);
+        let took = of_numbers(each, one.cost_of_each) * self.dearness(one).unwrap_or(1.0) * dearer;
+        let cost = cost_within(seconds, took);
+        let error = one.cost_of_each.numbered_error.max(COST_ERROR) + DEARER_ERROR * (dearer - 1.0).abs();
+        let cost_error = error * cost;
+        Numbered { work: seconds - cost, cost, cost_error, calls }
     }
 
     /// The same for as long as the thread was seen to run. The kernel's own account of a thread that runs is up to 4 ms behind.
-    fn seen_since(&self, one: &Standing<'_>) -> Numbered {
-        self.since(one, one.ran_numbered - self.ran_numbered)
+    fn seen_since(&self, one: &Standing<'_>, dearer: Option<f64>) -> Numbered {
+        self.since(one, one.ran_numbered - self.ran_numbered, dearer)
     }
 }
 
@@ -437,7 +497,7 @@ impl Numbered {
         };
         let did = did.iter().map(|(key, figures)| (*key, figures.map(|figure| figure * part(key))));
         let Numbered { work, cost, cost_error, .. } = *self;
-        Slice { did: did.collect(), work, cost, cost_error, is_first: false }
+        Slice { did: did.collect(), work, cost, cost_error, dearness: None, is_first: false }
     }
 }
 
@@ -563,7 +623,7 @@ impl Estimate {
             // Each slice stands on both sides of itself, so the errors of neighboring gaps are not independent:
             // for equal gaps and rates of one variance this is the variance of the sum.
             let error = match slices.len() {
-                2 => (one - other) / std::f64::consts::SQRT_2,
+                2 => (one - other) * (GAPS / 2.0).sqrt(),
                 _ => one * ONE_SIDED,
             };
             *self.squares.entry(of).or_default() += (seconds * error).powi(2);
@@ -711,6 +771,11 @@ fn kinds_of(table: &Table, number: u32) -> BTreeMap<Counted, f64> {
         }
     }
     kinds
+}
+
+fn median(mut all: Vec<f64>) -> Option<f64> {
+    all.sort_by(f64::total_cmp);
+    all.get(all.len() / 2).copied()
 }
 
 /// Their mean; 0 of none.

@@ -33,13 +33,17 @@ pub(super) struct Timed {
 }
 
 impl Timed {
+    fn of(nanoseconds: u64, count: u64) -> Timed {
+        Timed { seconds: nanoseconds as f64 / 1e9, count: count as f64 }
+    }
+
     /// Seconds of one; `None` where none was timed.
     pub(super) fn mean(self) -> Option<f64> {
         (self.count > 0.0).then(|| self.seconds / self.count)
     }
 
-    pub(super) fn and(self, other: Timed) -> Timed {
-        Timed { seconds: self.seconds + other.seconds, count: self.count + other.count }
+    pub(super) fn since(self, earlier: Timed) -> Timed {
+        Timed { seconds: self.seconds - earlier.seconds, count: self.count - earlier.count }
     }
 }
 
@@ -80,14 +84,14 @@ impl Seen {
         self.slot
     }
 
-    /// How long the program at the ends of its calls took: of calls as had been counted before, and of those that were the first of their
-    /// number on their file.
-    pub(super) fn program_times(&self) -> [Timed; 2] {
-        let timed = |time: i16, count: i16| Timed {
-            seconds: self.word(time) as f64 / 1e9,
-            count: self.word(count) as f64,
-        };
-        [timed(thread::PROGRAM_TIME, thread::PROGRAM_TIMED), timed(thread::FIRST_TIME, thread::FIRST_TIMED)]
+    /// How long the program at the beginnings of its calls took while these were counted by their numbers.
+    pub(super) fn numbers_times(&self) -> Timed {
+        Timed::of(self.word(thread::NUMBERS_TIME), self.word(thread::NUMBERS_TIMED))
+    }
+
+    /// How long the program at the ends of its calls took, of those that were the first of their number on their file.
+    pub(super) fn first_program_times(&self) -> Timed {
+        Timed::of(self.word(thread::FIRST_TIME), self.word(thread::FIRST_TIMED))
     }
 
     /// Whether it has ended; then this is the last that is heard of it.
@@ -112,6 +116,11 @@ impl Call {
     /// A word of [`layout::call`](super::layout::call).
     pub fn word(&self, at: i16) -> u64 {
         self.words[word(at)]
+    }
+
+    /// How long the program at their ends took, of those that had been counted before.
+    pub(super) fn program_times(&self) -> Timed {
+        Timed::of(self.word(call::PROGRAM_TIME), self.word(call::PROGRAM_TIMED))
     }
 }
 
@@ -244,7 +253,12 @@ mod tests {
         }
         kernel.pause();
         let seen = kernel.harvest().unwrap().into_iter().find(|seen| seen.numbers().0 == me).unwrap();
-        let [again, first] = seen.program_times();
+        let again = seen.calls.iter().map(Call::program_times);
+        let again = again.fold(Timed::default(), |all, one| Timed {
+            seconds: all.seconds + one.seconds,
+            count: all.count + one.count,
+        });
+        let first = seen.first_program_times();
         // Of sixteen calls one is timed, whichever it is.
         let is_near = |timed: Timed, calls: usize| (timed.count - calls as f64 / 16.0).abs() <= 2.0;
         assert!(is_near(first, FILES) && is_near(again, 2 * FILES), "{first:?} {again:?}");

@@ -126,14 +126,15 @@ pub mod thread {
     pub const NUMBERED: i16 = 456;
     /// When it was last seen to leave a processor, or began: the kernel does not tell of all switches.
     pub const STOPPED: i16 = 464;
-    /// Nanoseconds that the program at the ends of calls took, of those that it timed and had counted before.
-    pub const PROGRAM_TIME: i16 = 400;
-    /// How many it timed.
-    pub const PROGRAM_TIMED: i16 = 408;
-    /// The same of those that were the first of their number on their file.
+    /// Nanoseconds that the program at the ends of calls took, of those that it timed and that were the first of their number on
+    /// their file; of others as [`call::PROGRAM_TIME`](super::call::PROGRAM_TIME).
     pub const FIRST_TIME: i16 = 472;
     /// How many of these it timed.
     pub const FIRST_TIMED: i16 = 480;
+    /// Nanoseconds that the program at the beginnings of calls took while these were counted by their numbers, of those that it timed.
+    pub const NUMBERS_TIME: i16 = 400;
+    /// How many it timed.
+    pub const NUMBERS_TIMED: i16 = 408;
     /// Page faults in user mode that read or executed.
     pub const READING_FAULTS: i16 = 488;
     /// Those that wrote to a page which is there.
@@ -200,8 +201,12 @@ pub mod call {
     pub const WOKE_ACROSS: i16 = 64;
     /// How many they woke that had slept on another one, which had something else to do.
     pub const WOKE_BUSY: i16 = 72;
+    /// Nanoseconds that the program at the ends of calls took, of those that it timed and had counted before.
+    pub const PROGRAM_TIME: i16 = 80;
+    /// How many it timed.
+    pub const PROGRAM_TIMED: i16 = 88;
     /// Bytes.
-    pub const SIZE: usize = 80;
+    pub const SIZE: usize = 96;
 }
 
 /// Which file has a name.

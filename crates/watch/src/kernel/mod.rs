@@ -22,6 +22,7 @@ mod namespace;
 mod own;
 mod runs;
 mod switches;
+mod taken;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -5,7 +5,6 @@
 //! what a program does in a rhythm is met as often as it happens. Between them calls are counted by their numbers, where that is affordable.
 
 use std::collections::BTreeMap;
-use std::ops::{Add, Sub};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
@@ -17,10 +16,10 @@ use super::extrapolation::{Extrapolation, Standing};
 use super::harvest::{Call, Seen, Timed};
 use super::kind::file_of;
 use super::layout::{call, thread};
+use super::taken::Taken;
 use super::{Kernel, Passed};
 use crate::counts::{Calls, Counts, File, Moments, Thread};
 use crate::living::{Life, has_own_proc, is_proc_own, life_of, threads_of};
-use crate::numbers;
 use crate::start::started;
 
 /// How long a program begins, at the most: what it does meanwhile tells nothing of what it goes on with.
@@ -40,11 +39,6 @@ const FEW_SWITCHES: f64 = 20_000.0;
 /// The longest and the shortest between two slices: attaching waits for the kernel where it was detached less long ago.
 pub(super) const LONGEST: Duration = Duration::from_secs(2);
 pub(super) const SHORTEST: Duration = Duration::from_millis(50);
-/// Counting a call by its number takes this many times as much where the call could be on a file: the caches hold less of what counting
-/// needs. Of statat it was 1.57 times what the program at the ends of calls takes, of getppid 1.35, in the medians of twenty
-/// measurements (AMD EPYC guest, Linux 6.18); bills of loops of statx had been 4 % low.
-const NUMBERED_ON_FILE: f64 = 1.16;
-
 /// A program that is watched.
 pub struct Watch {
     kernel: Kernel,
@@ -64,8 +58,6 @@ pub struct Watch {
     /// What watching had taken when it was last looked, and of that what it took of those who have ended.
     taken_before: Taken,
     taken_of_ended: Taken,
-    /// How long the programs at the ends of calls took that those made who have ended: of short processes each has but a few that were timed.
-    programs_of_ended: [Timed; 2],
     lot: u64,
     /// What threads had done when they were first watched, and what is known of those that live, by their
     /// slots: an exec may give one the number of another.
@@ -106,7 +98,6 @@ impl Watch {
             due: now,
             taken_before: Taken::default(),
             taken_of_ended: Taken::default(),
-            programs_of_ended: [Timed::default(); 2],
             lot: u64::from(std::process::id()) | 1 << 32,
             earlier: BTreeMap::new(),
             living: BTreeMap::new(),
@@ -189,7 +180,7 @@ impl Watch {
     pub fn cost(&self) -> Cost {
         let Taken { programs, programs_as_measured, .. } = self.taken();
         let dearer = if programs_as_measured > 0.0 { programs / programs_as_measured } else { 1.0 };
-        Cost { stamped: self.cost.stamped.mul_f64(dearer), ..self.cost }
+        self.cost.times(dearer)
     }
 
     /// Tracepoints that this kernel has not: what they tell of is not counted.
@@ -399,51 +390,10 @@ impl Watch {
         self.living.values().fold(self.taken_of_ended, |sum, one| sum + self.taken_of(one))
     }
 
-    /// The same of a thread. How fast the machine is for it at the time, and how hot its caches are, the program at the
-    /// end of its calls tells.
+    /// The same of a thread.
     fn taken_of(&self, one: &Seen) -> Taken {
-        let many = |is_it: &dyn Fn(&Call) -> bool| -> f64 {
-            one.calls.iter().filter(|call| is_it(call)).map(|call| call.word(call::COUNT) as f64).sum()
-        };
-        let on_file = many(&|call| call.kind != 0);
-        let by_path = many(&|call| call.kind == 0 && numbers::is_on_file(call.number));
-        let all = one.word(thread::CALLS) as f64;
-        let others = (all - on_file - by_path).max(0.0);
-        let switches = one.word(thread::VOLUNTARY) + one.word(thread::INVOLUNTARY);
-        let sum = |call: Duration, call_by_path: Duration, call_on_file: Duration| {
-            call.as_secs_f64() * others
-                + call_by_path.as_secs_f64() * by_path
-                + call_on_file.as_secs_f64() * on_file
-        };
-        let calls = sum(self.cost.call, self.cost.call_by_path, self.cost.call_on_file);
-        let programs = sum(self.cost.program, self.cost.program, self.cost.program_on_file);
-        // Calls that had been counted before say how fast the machine is, and how much of what counting needs is in its caches. The first
-        // of a number on a file has a new entry made for it, in that program alone.
-        let of_ended = self.programs_of_ended.map(Timed::mean);
-        let [again, first] = one.program_times().map(Timed::mean);
-        let (again, first) = (again.or(of_ended[0]), first.or(of_ended[1]));
-        let took = again.map_or(programs, |time| time * all);
-        let speed = if programs > 0.0 { took / programs } else { 1.0 };
-        let made = (one.calls.len() as f64).min(all);
-        let made_each = first.map_or(0.0, |first| first - again.unwrap_or(programs / all.max(1.0)));
-        let entries = made * made_each.max(0.0);
-        let naming = Duration::from_nanos(one.word(thread::NAMING)).as_secs_f64();
-        let numbered = self.cost.numbered.as_secs_f64() * speed;
-        let on_files = numbered * NUMBERED_ON_FILE;
-        let by_number = one.numbered.iter().map(|(number, count)| match numbers::is_on_file(*number) {
-            true => on_files * *count as f64,
-            false => numbered * *count as f64,
-        });
-        Taken {
-            ran: self.kernel.ran_counted(one).as_secs_f64(),
-            everything: (calls + self.cost.switch.as_secs_f64() * switches as f64) * speed + entries + naming,
-            ran_numbered: self.kernel.ran_numbered(one).as_secs_f64(),
-            programs: took,
-            programs_as_measured: programs,
-            numbers: by_number.sum(),
-            instead: numbered * others + on_files * (all - others),
-            switches: (switches + one.word(thread::FAULTS)) as f64,
-        }
+        let ran = (self.kernel.ran_counted(one), self.kernel.ran_numbered(one));
+        Taken::of(one, &self.cost, ran)
     }
 
     /// Reads what was counted.
@@ -454,9 +404,6 @@ impl Watch {
             if seen.is_gone() {
                 let known = self.known_of(&seen);
                 self.earlier.remove(&seen.slot());
-                for (all, one) in self.programs_of_ended.iter_mut().zip(seen.program_times()) {
-                    *all = all.and(one);
-                }
                 self.taken_of_ended = self.taken_of_ended + self.taken_of(&seen);
                 self.extrapolation.end(&known.standing(seen.slot()), self.has_paused);
                 let ended = known.thread;
@@ -522,7 +469,8 @@ impl Watch {
             thread: counted_of(seen, &life, &earlier),
             taken: self.taken_of(seen),
             numbered: seen.numbered.clone(),
-            numbering_error: self.cost.numbered_error,
+            number_times: seen.numbers_times(),
+            cost: self.cost,
             moved: life.moved.saturating_sub(earlier.moved),
         }
     }
@@ -558,73 +506,13 @@ struct Numbering {
     keep: &'static [Passed],
 }
 
-/// Processor time, in seconds, of the watched.
-#[derive(Clone, Copy, Default)]
-struct Taken {
-    /// What they had while everything was counted.
-    ran: f64,
-    /// What that took of it.
-    everything: f64,
-    /// How long the programs at the ends of calls took, and how long they would have where the machine were as it was when that was measured.
-    programs: f64,
-    programs_as_measured: f64,
-    /// What they had while calls were counted by their numbers, as far as it was seen.
-    ran_numbered: f64,
-    /// What it took to count calls by their numbers, where that is what was done.
-    numbers: f64,
-    /// What it would have taken where everything was counted.
-    instead: f64,
-    /// How often they were switched, and faulted, there.
-    switches: f64,
-}
-
-impl Taken {
-    /// What was taken in all.
-    fn cost(&self) -> Duration {
-        Duration::from_secs_f64((self.everything + self.numbers).max(0.0))
-    }
-}
-
-impl Add for Taken {
-    type Output = Taken;
-
-    fn add(self, other: Taken) -> Taken {
-        Taken {
-            ran: self.ran + other.ran,
-            everything: self.everything + other.everything,
-            programs: self.programs + other.programs,
-            programs_as_measured: self.programs_as_measured + other.programs_as_measured,
-            ran_numbered: self.ran_numbered + other.ran_numbered,
-            numbers: self.numbers + other.numbers,
-            instead: self.instead + other.instead,
-            switches: self.switches + other.switches,
-        }
-    }
-}
-
-impl Sub for Taken {
-    type Output = Taken;
-
-    fn sub(self, other: Taken) -> Taken {
-        Taken {
-            ran: self.ran - other.ran,
-            everything: self.everything - other.everything,
-            programs: self.programs - other.programs,
-            programs_as_measured: self.programs_as_measured - other.programs_as_measured,
-            ran_numbered: self.ran_numbered - other.ran_numbered,
-            numbers: self.numbers - other.numbers,
-            instead: self.instead - other.instead,
-            switches: self.switches - other.switches,
-        }
-    }
-}
-
 /// A thread, what watching it took, and what it did by other accounts.
 struct Known {
     thread: Thread,
     taken: Taken,
     numbered: BTreeMap<u32, u64>,
-    numbering_error: f64,
+    number_times: Timed,
+    cost: Cost,
     moved: u64,
 }
 
@@ -637,8 +525,10 @@ impl Known {
             counted: self.taken.ran,
             cost: self.taken.everything,
             numbered: &self.numbered,
-            numbering: self.taken.numbers,
-            numbering_error: self.numbering_error,
+            number_times: self.number_times,
+            programs: self.taken.programs,
+            programs_as_measured: self.taken.programs_as_measured,
+            cost_of_each: &self.cost,
             ran_numbered: self.taken.ran_numbered,
             moved: self.moved,
         }
