@@ -403,8 +403,9 @@ impl Progress {
     }
 
     /// By what counting is dearer than the speed of the machine says: the slice before the present gap against the calls that were counted
-    /// by their numbers just behind. A loop in C that returns from a function after each call pays 100 ns for one by its number, where a loop of
-    /// calls without functions pays 75 (AMD EPYC guest, Linux 6.18); both programs have the same speed by their own clocks.
+    /// by their numbers just behind. A loop in C that returns from a function after each call pays 112 ns for one by its number, where a loop of
+    /// calls without functions pays 75 (AMD EPYC guest, Linux 6.18), and both have the same speed. More than 1 is what the programs at the ends of calls
+    /// miss in the caches, of which those at their beginnings need less.
     fn dearer_now(&self, one: &Standing<'_>) -> Option<f64> {
         let slice = self.last.as_ref().filter(|_| self.is_behind_slice)?.dearness?;
         let numbers = self.settled.as_ref()?.dearness(one)?;
@@ -463,7 +464,7 @@ impl Mark {
             one.numbered.iter().map(since).filter(|(_, count)| *count > 0.0).collect();
         let each = calls.iter().map(|(number, count)| (*number, *count));
         let dearer = dearer.unwrap_or(1.0);
-        let took = of_numbers(each, one.cost_of_each) * self.dearness(one).unwrap_or(1.0) * dearer;
+        let took = of_numbers(each, one.cost_of_each) * self.dearness(one).unwrap_or(1.0) * dearer.min(1.0);
         let cost = cost_within(seconds, took);
         let error = one.cost_of_each.numbered_error.max(COST_ERROR) + DEARER_ERROR * (dearer - 1.0).abs();
         let cost_error = error * cost;

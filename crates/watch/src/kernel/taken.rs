@@ -59,6 +59,10 @@ impl Taken {
         calls += TIMED * (first.seconds + first.count * (adds - program));
         let switches = one.word(thread::VOLUNTARY) + one.word(thread::INVOLUNTARY);
         let dearer = if programs_as_measured > 0.0 { programs / programs_as_measured } else { 1.0 };
+        // What is in no cache makes the program at a call's end dearer, which needs more of it; what returns cost makes both so.
+        let speed = one.numbers_times().mean().filter(|_| cost.program_by_number > Duration::ZERO);
+        let speed = speed.map_or(1.0, |mean| mean / cost.program_by_number.as_secs_f64());
+        let by_numbers = dearer.min(speed);
         let each = one.calls.iter().map(|call| (call.number, call.word(call::COUNT) as f64));
         let by_number = one.numbered.iter().map(|(number, count)| (*number, *count as f64));
         Taken {
@@ -69,8 +73,8 @@ impl Taken {
             programs,
             programs_as_measured,
             ran_numbered: ran_numbered.as_secs_f64(),
-            numbers: of_numbers(by_number, cost) * dearer,
-            instead: of_numbers(each, cost) * dearer,
+            numbers: of_numbers(by_number, cost) * by_numbers,
+            instead: of_numbers(each, cost) * by_numbers,
             switches: (switches + one.word(thread::FAULTS)) as f64,
         }
     }

@@ -427,11 +427,12 @@ fn no_more_calls_fail_than_there_are() {
     assert_eq!(found.calls.iter().map(Calls::done).sum::<u64>(), 0);
 }
 
-/// A loop in C of which counting took 1.4 times what it did of the loop that it was measured on: its bills were 22 % low in three of three.
+/// A loop of which counting took 0.7 times what it did of the loop that it was measured on, as nothing returns behind its calls: the other way round, bills
+/// of a loop in C were 22 % low in three of three.
 #[test]
 fn how_dear_counting_is_of_a_program_its_slices_tell() {
     let mut estimate = Extrapolation::default();
-    let mut thread = Simulated { dearer_by: 0.4, ..Simulated::default() };
+    let mut thread = Simulated { dearer_by: -0.3, ..Simulated::default() };
     thread.runs(GETPPID, 0.02, 170e-9, true);
     thread.pauses(&mut estimate, false);
     for _ in 0..20 {
