@@ -1,4 +1,4 @@
-//! Counts from slices against what programs did: ten programs, and one whose phases are shorter than the gaps between slices,
+//! Counts from slices against what programs did: eleven programs, and one whose phases are shorter than the gaps between slices,
 //! with the machine to themselves and beside two others that never wait. `TOLLWAY_TIMES` says how often each is billed: twenty
 //! times where nothing is said.
 

@@ -155,8 +155,8 @@ impl Calls {
         .with_failures_among_them()
     }
 
-    /// No more failures than calls. The kernel's programs count on while they are read, so one that came between the
-    /// two words is in the second alone; and what was estimated is rounded by each word.
+    /// No more failures than calls. The kernel's programs count on while they are read: a call that came between the
+    /// two words is in the second alone. And what was estimated is rounded by each word.
     pub(crate) fn with_failures_among_them(self) -> Calls {
         Calls { failed: self.failed.map(|failed| failed.min(self.count)), ..self }
     }

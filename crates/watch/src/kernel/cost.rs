@@ -252,8 +252,8 @@ impl Own {
     }
 }
 
-/// A call that does nothing, by a function of the C library, as programs mostly make them: after one that is made in line, its program goes on in 0.7
-/// of the time that counting takes there (AMD EPYC guest, Linux 6.18), as nothing returns.
+/// A call that does nothing, by a function of the C library, as programs mostly make them: counting by its number takes 0.7 of that
+/// where a call is made in line and nothing returns behind it (AMD EPYC guest, Linux 6.18).
 fn empty() {
     black_box(parent_id());
 }

@@ -44,7 +44,7 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    /// What it took of a thread that ran for so long while everything was counted, and while calls were by their numbers.
+    /// What it took of a thread that had this much processor time while everything was counted, and while calls were by their numbers.
     pub(super) fn of(one: &Seen, cost: &Cost, (ran, ran_numbered): (Duration, Duration)) -> Taken {
         let (mut programs, mut programs_as_measured, mut calls) = (0.0, 0.0, 0.0);
         for call in &one.calls {
@@ -147,7 +147,7 @@ impl Way {
     }
 }
 
-/// Seconds that it takes to count so many calls of each number by these, as it was measured.
+/// Seconds that it takes to count these calls of each number, with how many there are, by their numbers, as it was measured.
 pub(super) fn of_numbers(calls: impl Iterator<Item = (u32, f64)>, cost: &Cost) -> f64 {
     let leads = |number| numbers::opened(number).or(numbers::flags_of_asking(number)).is_some();
     let weight = |number| if leads(number) { NUMBERED_BY_PATH } else { NUMBERED };
