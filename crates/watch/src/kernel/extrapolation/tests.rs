@@ -1,9 +1,11 @@
 //! Threads in simulation, of which it is known what they did.
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
+use super::table::Figures;
 use super::*;
-use crate::counts::FileKind;
+use crate::counts::{Calls, FileKind, Moments};
 
 const GETPPID: u32 = libc::SYS_getppid as u32;
 const READ: u32 = libc::SYS_read as u32;
