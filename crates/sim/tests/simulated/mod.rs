@@ -24,8 +24,8 @@ pub fn agrees(outcome: &Outcome, values: &[(&str, f64)]) {
     for (name, value) in values {
         let estimate = outcome.get(name).unwrap_or_else(|| panic!("there is no {name}"));
         let interval = estimate.interval.unwrap_or_else(|| panic!("{name} has no interval"));
-        // A histogram's bin, and half a period at either end of the window for what is always the same.
-        let slack = if name.contains(".p") { 0.004 } else { 5e-5 } * value;
+        // A histogram's bin, and rounding of what is always the same.
+        let slack = if name.contains(".p") { 0.004 } else { 1e-9 } * value;
         let near = (value - estimate.value).abs() <= interval.half_width() + slack;
         assert!(near, "{name}: {interval:?} has not {value}");
         assert!(interval.half_width() <= 0.2 * value.abs(), "{name}: {interval:?} says too little");
