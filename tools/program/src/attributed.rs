@@ -8,7 +8,7 @@ use tollway_watch::FileKind;
 
 use crate::bill::{Line, Of};
 use crate::observed::Observed;
-use crate::prices::Prices;
+use crate::prices::{Price, Prices};
 
 /// Kernel time that is put down to lines, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -17,15 +17,22 @@ pub struct Attributed {
     pub measured: f64,
     /// To what no stamp sees (page faults, interrupts, switches against a thread's will, calls that never come back), by its tolls.
     pub by_tolls: f64,
+    /// The 95 % interval of both together: of counts that are estimates, and of tolls.
+    pub lo: f64,
+    /// Its upper end.
+    pub hi: f64,
 }
 
 impl Attributed {
     /// Of all lines; `None` where no call was measured.
     pub fn of(lines: &[Line]) -> Option<Attributed> {
         let measured: f64 = lines.iter().filter_map(|line| line.measured).sum();
+        let off_by: f64 = lines.iter().filter_map(|line| Some(line.measured? * line.off_by())).sum();
         let others = lines.iter().filter(|line| line.measured.is_none() && !is_within_calls(&line.of));
-        let by_tolls = others.filter_map(|line| line.sum.as_ref()).map(|sum| sum.ns).sum();
-        (measured > 0.0).then_some(Attributed { measured, by_tolls })
+        let others = others.filter_map(|line| line.sum.as_ref());
+        let others = others.fold(Price::default(), |all, one| all.plus(one));
+        let (lo, hi) = (measured - off_by + others.lo, measured + off_by + others.hi);
+        (measured > 0.0).then_some(Attributed { measured, by_tolls: others.ns, lo: lo.max(0.0), hi })
     }
 
     /// All of it.
@@ -125,21 +132,27 @@ mod tests {
         assert_eq!(document.lines[0].what, "getdents64");
         let text = document.to_text(None);
         assert!(text.contains("  of it in getdents64"), "{text}");
-        assert!(text.contains("101 % attributed") && text.contains("11 % explained"), "{text}");
+        // Of 500 ms that were found by samples of 4 ms: the half of 250, to 9 %.
+        assert!(text.contains("101 % [92 %, 110 %] attributed"), "{text}");
+        assert!(text.contains("11 % [9.7 %, 12 %] explained"), "{text}");
     }
 
     #[test]
     fn more_than_all_has_a_reason_beside_it() {
         let more = observed(vec![calls("getpid", 1_000_000, 1_050)], 400_000);
         let text = BillDocument::of(&more, &Prices(&Few), None).unwrap().to_text(None);
-        assert!(text.contains("140 % attributed: page faults and interrupts within calls"), "{text}");
+        assert!(
+            text.contains("  140 % [")
+                && text.contains("] attributed: page faults and interrupts within calls"),
+            "{text}"
+        );
         // A terminal has no room for that in a column.
         let narrow = BillDocument::of(&more, &Prices(&Few), None).unwrap().to_text(Some(80));
-        assert!(narrow.contains("  140 % attributed\n  page faults and interrupts within calls"), "{narrow}");
+        assert!(narrow.contains("] attributed\n  page faults and interrupts within calls"), "{narrow}");
         assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
         let cheaper = observed(vec![calls("getpid", 14_000_000, 151)], 0);
         let text = BillDocument::of(&cheaper, &Prices(&Few), None).unwrap().to_text(None);
-        assert!(text.contains("140 % explained: "), "{text}");
+        assert!(text.contains("  140 % [") && text.contains("] explained: "), "{text}");
     }
 
     /// Node reads files into new memory: four in ten of its faults come as the kernel copies to it, and stamps have those.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tollway_core::Placement;
 use tollway_stats::proportion;
-use tollway_watch::{Calls, Counted, Counts, FileKind, Thread, numbers};
+use tollway_watch::{Calls, Counted, Counts, FileKind, Moments, Thread, numbers};
 
 use crate::attributed::{self, Attributed};
 use crate::observed::Observed;
@@ -58,7 +58,8 @@ pub enum Of {
 
 impl Of {
     /// Whether this is counted with it while counting is on. The kernel counts sleeps, preemptions and all page faults at
-    /// all times; which of these were within calls is seen while counting is on.
+    /// all times; which of these were within calls is seen while counting is on, and from where sleeps were ended
+    /// (`woken_by_whom`).
     fn is_of(&self, counted: &Counted) -> bool {
         match (self, counted) {
             (Of::Call(name, kind), Counted::Call(number, file)) => file == kind && label_of(*number) == *name,
@@ -110,6 +111,11 @@ impl Line {
     /// Calls that did not fail.
     pub(crate) fn done(&self) -> f64 {
         (self.count - self.failed).max(0.0)
+    }
+
+    /// By which share of itself its count may be off: half of its 95 % interval.
+    pub(crate) fn off_by(&self) -> f64 {
+        if self.count > 0.0 { self.uncertainty / self.count } else { 0.0 }
     }
 
     /// The greater of what tolls say and what was measured, in nanoseconds.
@@ -358,17 +364,39 @@ impl Lines {
         if counts.extra.is_empty() {
             return;
         }
+        let woken = self.woken_by_whom(counts);
         for (of, line) in &mut self.0 {
-            let half: f64 =
-                counts.uncertainty.iter().filter(|(what, _)| of.is_of(what)).map(|(_, half)| half).sum();
+            let half: f64 = match of {
+                Of::Sleep(_) => woken,
+                of => {
+                    counts.uncertainty.iter().filter(|(what, _)| of.is_of(what)).map(|(_, half)| half).sum()
+                }
+            };
             line.is_estimate = half > 0.0;
             line.uncertainty = half;
-            if let Some(sum) = line.sum.as_mut().filter(|_| line.count > 0.0) {
-                let error = sum.ns * half / line.count;
-                sum.lo = (sum.ns - (sum.ns - sum.lo).hypot(error)).max(0.0);
-                sum.hi = sum.ns + (sum.hi - sum.ns).hypot(error);
+            let off_by = line.off_by();
+            if let Some(sum) = &mut line.sum {
+                *sum = sum.of_counts_off_by(off_by);
+                sum.lo = sum.lo.max(0.0);
             }
         }
+    }
+
+    /// By how many sleeps those that ended from the same core, and so those from another, may be off: their sum is exact, and of the two
+    /// parts the shares are estimates.
+    fn woken_by_whom(&self, counts: &Counts) -> f64 {
+        let ends = |of: fn(&Moments) -> Option<u64>, what| {
+            let all = [&counts.threads, &counts.extra].into_iter().flatten();
+            let count: u64 = all.filter_map(|thread| of(&thread.moments)).sum();
+            let half = counts.uncertainty.get(&what).copied().unwrap_or(0.0);
+            if count > 0 { half / count as f64 } else { 0.0 }
+        };
+        let off_by = ends(|moments| moments.woken_here, Counted::WokenHere)
+            + ends(|moments| moments.woken_across, Counted::WokenAcross);
+        let sleeps = |placement| self.0.get(&Of::Sleep(placement)).map_or(0.0, |line| line.count);
+        let (here, across) = (sleeps(Placement::Same), sleeps(Placement::Across));
+        // The derivative of here / (here + across) by either, times the sum.
+        if here + across > 0.0 { off_by * here * across / (here + across) } else { 0.0 }
     }
 
     /// Interrupts of the timer all are in the kernel's time: they come to no more than that, where it is known.
@@ -456,7 +484,7 @@ fn sum(threads: &[&Thread], of: fn(&Thread) -> Option<Duration>) -> f64 {
 #[cfg(test)]
 mod tests {
     use tollway_core::{Crossing, Toll, TollKey, TollSource};
-    use tollway_watch::{File, Moments};
+    use tollway_watch::File;
 
     use super::*;
     use crate::document::BillDocument;
@@ -569,10 +597,38 @@ mod tests {
         let notes = |count| notes(count).0;
         // 400 and 200 ms of tolls, of 200 that were measured.
         let (more, as_much) = (notes(4_000_000), notes(2_000_000));
-        let reason = "200 % explained: most of it is getppid, which costs less here than its toll, 100 ns";
+        let reason = "explained: most of it is getppid, which costs less here than its toll, 100 ns";
         assert!(more.contains(reason), "{more}");
         assert!(sum(4_000_000).contains(reason), "the line of `--quiet` has it as well");
-        assert!(as_much.contains("100 % explained\n"), "{as_much}");
+        assert!(more.contains("  200 % [") && !as_much.contains("explained:"), "{as_much}");
+    }
+
+    /// The kernel tells at all times how often a thread slept; whether it was woken from its own core, in slices alone.
+    #[test]
+    fn from_where_sleeps_were_ended_is_an_estimate_where_both_happened() {
+        let halves = |across| {
+            let woken = |here, across| Moments {
+                voluntary: Some(0),
+                woken_here: Some(here),
+                woken_across: Some(across),
+                ..Moments::default()
+            };
+            let seen = Moments { voluntary: Some(1_000), ..woken(60, across) };
+            let of = |moments| vec![Thread { moments, ..thread(0, 0, 0) }];
+            // Of 240 and 80, a tenth either.
+            let uncertainty = [(Counted::WokenHere, 24.0), (Counted::WokenAcross, across as f64 * 0.4)];
+            let observed = observed(of(seen));
+            let counts = Counts {
+                extra: of(woken(180, 3 * across)),
+                uncertainty: uncertainty.into_iter().filter(|(_, half)| *half > 0.0).collect(),
+                ..observed.counts.clone()
+            };
+            let bill = Bill::of(&Observed { counts, ..observed }, &Prices(&Tolls));
+            let sleeps = bill.lines.iter().filter(|line| matches!(line.of, Of::Sleep(_)));
+            sleeps.map(|line| (line.count, line.uncertainty, line.is_estimate)).collect::<Vec<_>>()
+        };
+        assert_eq!(halves(20), [(750.0, 37.5, true), (250.0, 37.5, true)]);
+        assert_eq!(halves(0), [(1_000.0, 0.0, false)]);
     }
 
     /// Of bills of tar, in a guest of whose memory the host had taken much back, 40 % were explained, and nothing said why.

@@ -43,6 +43,7 @@ impl BillDocument {
                 ns: attributed.ns(),
                 measured: attributed.measured,
                 by_tolls: attributed.by_tolls,
+                interval: Some([attributed.lo, attributed.hi]),
             }),
             kernel: bill.kernel.map(|kernel| TimeDocument { ns: kernel.ns, lo: kernel.lo, hi: kernel.hi }),
             is_sampled: bill.kernel.is_some_and(|kernel| kernel.is_sampled),

@@ -72,6 +72,9 @@ pub struct AttributedDocument {
     pub measured: f64,
     /// To what no stamp sees (page faults, interrupts, switches against a thread's will, calls that never come back), by its tolls.
     pub by_tolls: f64,
+    /// The 95 % interval of all of it: of counts that are estimates, and of tolls. Absent of older bills.
+    #[serde(default)]
+    pub interval: Option<[f64; 2]>,
 }
 
 /// How long a cache line takes from one core to another and back, in nanoseconds.
@@ -233,16 +236,26 @@ impl TriedDocument {
 
 impl BillDocument {
     /// How much of the kernel's time the lines explain; `None` where its own account does not tell.
-    pub fn explained_share(&self) -> Option<f64> {
-        self.kernel
-            .filter(|kernel| self.is_sampled && kernel.ns > 0.0)
-            .map(|kernel| self.explained.ns / kernel.ns)
+    pub fn explained_share(&self) -> Option<ShareDocument> {
+        self.share_of_kernel(&self.explained)
     }
 
     /// How much of the kernel's time is put down to lines as it was measured; `None` where one of the two does not tell.
-    pub fn attributed_share(&self) -> Option<f64> {
+    pub fn attributed_share(&self) -> Option<ShareDocument> {
+        let attributed = self.attributed?;
+        let [lo, hi] = attributed.interval.unwrap_or([attributed.ns; 2]);
+        self.share_of_kernel(&TimeDocument { ns: attributed.ns, lo, hi })
+    }
+
+    /// Which share of the kernel's time that is, with an interval of both; `None` where the kernel's own account does not tell.
+    fn share_of_kernel(&self, of: &TimeDocument) -> Option<ShareDocument> {
         let kernel = self.kernel.filter(|kernel| self.is_sampled && kernel.ns > 0.0)?;
-        Some(self.attributed?.ns / kernel.ns)
+        let share = of.ns / kernel.ns;
+        // Of a quotient: by the parts that either is off by, as they are independent.
+        let off_by = |of: f64, kernel_by: f64| (of / kernel.ns).hypot(share * kernel_by / kernel.ns);
+        let below = off_by(of.ns - of.lo, kernel.hi - kernel.ns);
+        let above = off_by(of.hi - of.ns, kernel.ns - kernel.lo);
+        Some(ShareDocument { share, lo: (share - below).max(0.0), hi: share + above })
     }
 }
 

@@ -54,7 +54,7 @@ impl BillDocument {
         let line = self.lines.iter().max_by(|a, b| a.worth().total_cmp(&b.worth()))?;
         let share = line.worth() / self.whole();
         (line.worth() > 0.0)
-            .then(|| format!("dearest: {}, {} of the kernel's", printable(&line.what), percent(share)))
+            .then(|| format!("dearest: {}, {} {}", printable(&line.what), percent(share), self.shares_of()))
     }
 
     fn best_change(&self) -> String {

@@ -58,6 +58,13 @@ impl Price {
         self
     }
 
+    /// The same of as many as may be off by this share of them: half of their 95 % interval.
+    pub fn of_counts_off_by(&self, share: f64) -> Price {
+        let error = self.ns.abs() * share;
+        let (below, above) = ((self.ns - self.lo).hypot(error), (self.hi - self.ns).hypot(error));
+        Price { lo: self.ns - below, hi: self.ns + above, ..self.clone() }
+    }
+
     /// This less another one that is in it; not less than 0.
     pub fn less(mut self, other: &Price) -> Price {
         (self.ns, self.lo, self.hi) =

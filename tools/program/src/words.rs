@@ -51,9 +51,20 @@ fn two_digits(number: f64) -> String {
     let digits = match digits.split_once('.') {
         Some((whole, _)) if whole.len() >= 2 => whole,
         Some((whole, rest)) if whole != "0" => &digits[..whole.len() + 1 + rest.len().min(1)],
-        _ => digits,
+        Some((whole, rest)) => {
+            let zeros = rest.len() - rest.trim_start_matches('0').len();
+            &digits[..(whole.len() + 1 + zeros + 2).min(digits.len())]
+        }
+        None => digits,
     };
     if unit.is_empty() { digits.into() } else { format!("{digits} {unit}") }
+}
+
+impl ShareDocument {
+    /// With its interval: `97 % [91 %, 103 %]`.
+    fn words(&self) -> String {
+        format!("{} [{}, {}]", percent(self.share), percent(self.lo), percent(self.hi))
+    }
 }
 
 impl BillDocument {
@@ -92,7 +103,15 @@ impl BillDocument {
     /// What the columns of its lines are called.
     pub(crate) fn heads(&self) -> [String; 7] {
         let per = if self.per == "run" { "how often".to_string() } else { format!("a {}", self.per) };
-        ["", &per, "toll", "stamped", "by tolls", "measured", "of the kernel's"].map(String::from)
+        ["", &per, "toll", "stamped", "by tolls", "measured", self.shares_of()].map(String::from)
+    }
+
+    /// What shares of lines are of: the kernel's time, unless that was not measured, or tolls come to more.
+    pub(crate) fn shares_of(&self) -> &'static str {
+        match self.kernel {
+            Some(kernel) if kernel.ns >= self.explained.ns => "of the kernel's",
+            _ => "of the tolls",
+        }
     }
 
     /// What shares are of.
@@ -126,7 +145,8 @@ impl BillDocument {
         };
         let name = format!("{}{size}{failed}", printable(&line.what));
         let is_known = line.sum.is_some() || line.measured.is_some();
-        let bar = if is_known { format!("{} {bar}", percent(share)) } else { String::new() };
+        let about = if line.is_estimate { "≈ " } else { "" };
+        let bar = if is_known { format!("{about}{} {bar}", percent(share)) } else { String::new() };
         let measured = line.measured.map_or(String::new(), |ns| time(ns / self.count));
         let stamped = line
             .inside
@@ -170,11 +190,11 @@ impl BillDocument {
             span(&kernel),
         ));
         if let Some((attributed, share)) = self.attributed.zip(self.attributed_share()) {
-            let why = if share > MORE_THAN_ALL { self.why_attributed_is_more() } else { String::new() };
+            let why = if share.share > MORE_THAN_ALL { self.why_attributed_is_more() } else { String::new() };
             rows.push(measured(
                 "of it put down to lines, calls as measured".into(),
                 attributed.ns,
-                format!("{} attributed{why}", percent(share)),
+                format!("{} attributed{why}", share.words()),
             ));
         }
         let share = self.explained_words().unwrap_or_default();
@@ -196,8 +216,8 @@ impl BillDocument {
     /// How much of the kernel's time tolls explain, and why where that is more than all of it; `None` where it was not measured.
     pub(crate) fn explained_words(&self) -> Option<String> {
         self.explained_share().map(|share| {
-            let why = if share > MORE_THAN_ALL { self.why_explained_is_more() } else { String::new() };
-            format!("{} explained{why}", percent(share))
+            let why = if share.share > MORE_THAN_ALL { self.why_explained_is_more() } else { String::new() };
+            format!("{} explained{why}", share.words())
         })
     }
 
@@ -313,14 +333,12 @@ impl BillDocument {
 
     /// A change that was tried: what it was foretold to bring and what it brought, of processor time and of time that went by.
     pub(crate) fn tried_cells(one: &TriedDocument) -> [String; 5] {
-        let share =
-            |of: &ShareDocument| format!("{} [{}, {}]", percent(of.share), percent(of.lo), percent(of.hi));
-        let foretold = |of: &Option<ShareDocument>| of.as_ref().map_or("–".into(), share);
+        let foretold = |of: &Option<ShareDocument>| of.as_ref().map_or("–".into(), ShareDocument::words);
         [
             one.name.clone(),
             foretold(&one.foretold),
-            share(&one.saved),
-            format!("{} of {} rounds", share(&one.sooner), one.rounds),
+            one.saved.words(),
+            format!("{} of {} rounds", one.sooner.words(), one.rounds),
             one.verdict().into(),
         ]
     }
@@ -384,5 +402,110 @@ impl BillDocument {
         }
         notes.extend(self.watching.unseen.iter().map(|unseen| format!("Not seen: {unseen}")));
         notes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tollway_core::{Toll, TollKey, TollSource};
+    use tollway_watch::{Calls, Counted, Counts, FileKind, Thread};
+
+    use super::*;
+    use crate::made_up;
+    use crate::prices::Prices;
+
+    const GETPPID: u32 = 110;
+
+    /// Each costs 100 ns, to a tenth.
+    struct Tolls;
+
+    impl TollSource for Tolls {
+        fn toll(&self, key: &TollKey) -> Option<Toll> {
+            (key.crossing == tollway_core::Crossing::Getppid).then(|| made_up::toll(key, 100.0, 0.1))
+        }
+    }
+
+    /// 4.2 million calls in a second in the kernel, of which a million was counted; the others are an estimate that may be off by so
+    /// many, where they are one.
+    fn bill(off_by: Option<f64>) -> BillDocument {
+        let second = Some(Duration::from_secs(1));
+        let thread = |count, time| Thread {
+            number: 7,
+            process: 7,
+            calls: vec![Calls { number: GETPPID, count, ..Calls::default() }],
+            user: time,
+            system: time,
+            ran: time.map(|time| 2 * time),
+            ..Thread::default()
+        };
+        let (counted, missing) = if off_by.is_some() { (1_000_000, 3_200_000) } else { (4_200_000, 0) };
+        let uncertainty = off_by.map(|half| (Counted::Call(GETPPID, FileKind::None), half));
+        let counts = Counts {
+            threads: vec![thread(counted, second)],
+            extra: off_by.map(|_| thread(missing, None)).into_iter().collect(),
+            uncertainty: uncertainty.into_iter().collect(),
+            watched: Duration::from_secs(1),
+            ..Counts::default()
+        };
+        BillDocument::of(&made_up::observed(counts), &Prices(&Tolls), None).unwrap()
+    }
+
+    fn row(bill: &BillDocument) -> String {
+        let text = bill.to_text(None);
+        text.lines()
+            .find(|line| line.trim().starts_with("getppid"))
+            .unwrap_or_else(|| panic!("{text}"))
+            .into()
+    }
+
+    #[test]
+    fn estimates_have_two_digits_and_an_interval_and_exact_counts_neither() {
+        let row_of = |off_by| row(&bill(off_by));
+        let (near, far, exact) = (row_of(Some(300_000.0)), row_of(Some(2_000_000.0)), row_of(None));
+        assert!(near.contains(" ≈ 4.2 M ± 7.1 % ") && near.contains(" ≈ 42 % "), "{near}");
+        assert!(far.contains(" ≈ 4.2 M [2.2 M, 6.2 M] "), "{far}");
+        assert!(exact.contains(" 4.20 M ") && exact.contains(" 42 % ") && !exact.contains('≈'), "{exact}");
+        let json = |off_by| serde_json::to_value(&bill(off_by).lines[0]).unwrap();
+        let (estimate, exact) = (json(Some(300_000.0)), json(None));
+        assert_eq!(estimate["is_estimate"], true);
+        assert_eq!(estimate["interval"], serde_json::json!([3_900_000.0, 4_500_000.0]));
+        assert_eq!((&exact["is_estimate"], &exact["interval"]), (&false.into(), &serde_json::Value::Null));
+    }
+
+    #[test]
+    fn how_far_counts_may_be_off_is_carried_into_sums_and_shares() {
+        let (sure, unsure) = (bill(None), bill(Some(2_000_000.0)));
+        // A tenth by the toll; with 2.0 of 4.2 million, as errors of independent parts add.
+        let part = |of: &TimeDocument| [of.ns - of.lo, of.hi - of.ns].map(|off| (off / of.ns * 1e3).round());
+        let whole = (0.1_f64.hypot(2.0 / 4.2) * 1e3).round();
+        assert_eq!([part(&sure.explained), part(&sure.lines[0].sum.unwrap())], [[100.0; 2]; 2]);
+        assert_eq!([part(&unsure.explained), part(&unsure.lines[0].sum.unwrap())], [[whole; 2]; 2]);
+        let share = |bill: &BillDocument| bill.explained_share().unwrap();
+        let (sure_share, unsure_share) = (share(&sure), share(&unsure));
+        assert!((sure_share.share - 0.42).abs() < 1e-9 && sure_share.share == unsure_share.share);
+        assert!(unsure_share.hi - unsure_share.lo > 3.0 * (sure_share.hi - sure_share.lo));
+        assert!(sure_share.lo < 0.39 && sure_share.hi > 0.45, "{sure_share:?}");
+        let said = unsure.explained_words().unwrap();
+        assert!(said.starts_with("42 % [") && said.ends_with("] explained"), "{said}");
+    }
+
+    /// "N % of the kernel's" stood where nobody had measured that.
+    #[test]
+    fn shares_are_of_the_kernels_time_only_where_that_was_measured() {
+        let known = bill(None);
+        assert!(known.highlights().contains("dearest: getppid, 42 % of the kernel's"));
+        assert_eq!(known.heads()[6], "of the kernel's");
+        let unknown = BillDocument { kernel: None, unexplained: None, user: None, ..known };
+        assert!(unknown.highlights().contains("dearest: getppid, 100 % of the tolls"));
+        let text = unknown.to_text(None);
+        assert!(text.contains("of the tolls") && !text.contains("of the kernel's"), "{text}");
+    }
+
+    #[test]
+    fn two_digits_are_two() {
+        let texts = [0.0, 0.25, 7.0, 42.0, 123.0, 4_249_000.0, 99_900.0].map(two_digits);
+        assert_eq!(texts, ["0", "0.25", "7.0", "42", "120", "4.2 M", "100 k"]);
     }
 }

@@ -26,6 +26,7 @@ const CHANGES: [(&str, &str, &str); 10] = [
 ];
 
 pub fn lines(bench: &Bench) -> Vec<Line> {
+    bench.measure_prices();
     let mut lines: Vec<Line> = CHANGES.iter().map(|change| line(bench, *change)).collect();
     let kept = lines.iter().filter(|line| line.holds == Some(true)).count();
     let signs = lines.iter().all(|line| !line.found.contains("WRONG SIGN"));

@@ -15,6 +15,8 @@ use crate::program::{Bench, Killed, spread};
 const QUIET: f64 = 0.03;
 const BUSY: f64 = 0.08;
 const HOLD: f64 = 0.95;
+/// By which share runs of one program may differ: of what is counted by strace(1) in a run of its own.
+const ALIKE: f64 = 0.001;
 
 /// A program, and how often it makes a call.
 struct Known {
@@ -65,6 +67,15 @@ fn with(bench: &Bench, known: &[Known], beside: &str, most: f64) -> Vec<Line> {
         found: format!("off by {:.2} % in the median", 100.0 * off),
         bar: format!("at most {:.0} %", 100.0 * most),
         holds: Some(off <= most),
+    });
+    // What is said to be exact has to be: runs of one program differ by a few calls.
+    let exact: Vec<&Found> = found.iter().flatten().filter(|one| !one.is_estimate).collect();
+    let right = exact.iter().filter(|one| one.error.abs() <= ALIKE).count();
+    lines.push(Line {
+        what: format!("counts that are no estimates, {beside}"),
+        found: format!("{right} of {} are right", exact.len()),
+        bar: "all".into(),
+        holds: (!exact.is_empty()).then_some(right == exact.len()),
     });
     let all: Vec<&Found> = found.iter().flatten().filter(|one| one.is_estimate).collect();
     let hold = all.iter().filter(|one| one.holds).count();

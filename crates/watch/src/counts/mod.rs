@@ -41,6 +41,10 @@ pub enum Counted {
     WakesAcross,
     /// Of those that had slept on another one, which had something else to do.
     WakesBusy,
+    /// Ends of sleeps by who ran on the same processor.
+    WokenHere,
+    /// By who ran on another one.
+    WokenAcross,
     /// Page faults in user mode.
     FaultsInUser,
     /// Signals that were delivered.

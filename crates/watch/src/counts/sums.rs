@@ -63,6 +63,8 @@ fn in_sum(threads: &[Thread]) -> BTreeMap<Counted, f64> {
             add(Counted::WakesBusy, calls.woke_busy);
         }
         let moments = &thread.moments;
+        add(Counted::WokenHere, moments.woken_here);
+        add(Counted::WokenAcross, moments.woken_across);
         add(Counted::FaultsInUser, moments.in_user);
         add(Counted::Signals, moments.signals);
         add(Counted::Interrupts, moments.interrupts);

@@ -40,7 +40,7 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
             continue;
         }
         let saved = difference(&now.times(done), &then.times(fewer));
-        saves = Some(saves.unwrap_or_default().plus(&saved));
+        saves = Some(saves.unwrap_or_default().plus(&saved.of_counts_off_by(line.off_by())));
         (before, after) = (before + done, after + fewer);
     }
     // A call that is not made costs nothing in user mode either.
@@ -94,9 +94,10 @@ fn streamed(bill: &Bill, prices: &Prices<'_>) -> Option<Stream> {
         }
         let left = bill.evidence.left.get(&(call.to_string(), file)).copied().unwrap_or(1.0);
         let after = (left * done).max((line.bytes / GATHERED).ceil());
-        stream.now = stream.now.plus(&prices.stream(size, across)?.times(done));
+        let all = |each: Price, count: f64| each.times(count).of_counts_off_by(line.off_by());
+        stream.now = stream.now.plus(&all(prices.stream(size, across)?, done));
         let larger = (line.bytes / after).min(GATHERED);
-        stream.then = stream.then.plus(&prices.stream(larger, across)?.times(after));
+        stream.then = stream.then.plus(&all(prices.stream(larger, across)?, after));
         (stream.before, stream.after) = (stream.before + done, stream.after + after);
     }
     // How often its ends sleep now is the scheduler's choice, and may be several times what the pipe's room brings: what is paid now is as it
@@ -109,14 +110,15 @@ fn streamed(bill: &Bill, prices: &Prices<'_>) -> Option<Stream> {
 
 /// What calls on pipes were measured to take, sleeps and wake-ups with them, and their part in user mode.
 fn measured(bill: &Bill, prices: &Prices<'_>) -> Option<Price> {
-    let (mut ns, mut count) = (0.0, 0.0);
+    let (mut ns, mut count, mut off_by) = (0.0, 0.0, 0.0);
     for (line, ..) in calls(bill).filter(|(_, call, file)| *file == FileKind::Pipe && moves_bytes(call)) {
         ns += line.measured?;
+        off_by += line.measured? * line.off_by();
         count += line.count;
     }
     let user = prices.of(&user_side()).unwrap_or_default().times(count);
-    (ns > 0.0)
-        .then(|| Price { ns, lo: (1.0 - STAMPS) * ns, hi: (1.0 + STAMPS) * ns, ..user.clone() }.plus(&user))
+    let stamped = Price { ns, lo: (1.0 - STAMPS) * ns, hi: (1.0 + STAMPS) * ns, ..user.clone() };
+    (ns > 0.0).then(|| stamped.of_counts_off_by(off_by / ns).plus(&user))
 }
 
 /// What the tolls do not explain may be of these calls as well as of others: small writes into a pipe take a page

@@ -1,7 +1,7 @@
 //! What could be changed about a program, and what each change would bring: predictions by tolls.
 //!
 //! One change a file. Each says what it would save of processor time, with the interval of the tolls that it is made of; where it does not apply it is not there.
-//! What saves less than a hundredth is shown too, as not worth it: that is an answer as well.
+//! What saves less than a hundredth is named too, as not worth it: that is an answer as well.
 
 mod batch_class;
 mod batches;
@@ -162,6 +162,13 @@ fn calls(bill: &Bill) -> impl Iterator<Item = (&Line, &str, FileKind)> {
         Of::Call(name, file) => Some((line, name.as_str(), *file)),
         _ => None,
     })
+}
+
+/// How many these lines are of, and by which share of that it may be off.
+fn in_all<'b>(lines: impl Iterator<Item = &'b Line>) -> (f64, f64) {
+    let (count, off) =
+        lines.fold((0.0, 0.0), |(count, off), line| (count + line.count, off + line.uncertainty));
+    (count, if count > 0.0 { off / count } else { 0.0 })
 }
 
 /// How often a line of this kind was passed.

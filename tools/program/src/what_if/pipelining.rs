@@ -23,7 +23,7 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
         let hot = now.ns * line.count;
         let own = line.sum.as_ref().filter(|_| hot > 0.0).map_or(1.0, |sum| sum.ns / hot);
         let saved = difference(&now.times(done), &then.times(done / TOGETHER)).times(own);
-        saves = Some(saves.unwrap_or_default().plus(&saved));
+        saves = Some(saves.unwrap_or_default().plus(&saved.of_counts_off_by(line.off_by())));
     }
     let saves = saves?.plus(&turns_saved(bill, messages, TOGETHER));
     (messages >= 100.0).then_some(Change {

@@ -4,14 +4,14 @@
 use std::time::Duration;
 
 use tollway_core::{Crossing, Placement, Toll, TollKey, TollSource};
-use tollway_watch::{Calls, Counts, File, FileKind, Moments, Thread, numbers};
+use tollway_watch::{Calls, Counted, Counts, File, FileKind, Moments, Thread, numbers};
 
 use crate::document::BillDocument;
 use crate::made_up;
 use crate::prices::Prices;
 
 /// Tolls of all there is, in nanoseconds: a call costs 200 and 0.05 a byte; a sleep or a wake-up 1,200, and
-/// 4,200 across cores.
+/// 4,200 across cores; a clock that needs no call 20, and a write by io_uring 150.
 struct All;
 
 impl TollSource for All {
@@ -24,6 +24,8 @@ impl TollSource for All {
                 _ => 1_200.0,
             },
             (Crossing::MinorFault, _) => 1_000.0,
+            (Crossing::ClockVdso, _) => 20.0,
+            (Crossing::IoUringWrite, _) => 150.0,
             _ => 200.0 + 0.05 * key.size.unwrap_or(0) as f64,
         };
         Some(made_up::toll(key, ns, 0.05))
@@ -240,6 +242,81 @@ fn short_processes_need_not_be_started() {
     let compiler = |process| thread(process, 80, vec![calls("execve", NO_FILE, 1)]);
     let make = std::iter::once(starts).chain((2..102).map(compiler)).collect();
     assert_eq!(saves(&bill(make), "fewer-processes"), None);
+}
+
+/// A program that makes so many calls of one name in half of a second.
+fn makes(name: &str, file: (FileKind, u64), count: u64) -> BillDocument {
+    bill(vec![thread(2, 500, vec![calls(name, file, count)])])
+}
+
+#[test]
+fn a_clock_that_takes_a_call_may_need_none() {
+    let [lo, ns, hi] = saves(&makes("clock_gettime", NO_FILE, 100_000), "clock").unwrap();
+    assert!((ns / (100_000.0 * 180.0 / 500e6) - 1.0).abs() < 1e-9 && lo < ns && ns < hi, "{ns}");
+    assert_eq!(saves(&makes("getppid", NO_FILE, 100_000), "clock"), None);
+}
+
+#[test]
+fn many_small_operations_may_go_by_one_entry() {
+    let write =
+        |count| bill(vec![thread(2, 500, vec![bytes(calls("write", (FileKind::Null, 1), count), 1)])]);
+    let [lo, ns, hi] = saves(&write(100_000), "io-uring").unwrap();
+    assert!((ns / (100_000.0 * 50.0 / 500e6) - 1.0).abs() < 1e-9 && lo < ns && ns < hi, "{ns}");
+    assert_eq!(saves(&write(10), "io-uring"), None);
+    assert_eq!(saves(&makes("getppid", NO_FILE, 100_000), "io-uring"), None);
+}
+
+#[test]
+fn several_changes_may_be_made_durable_at_once() {
+    // Eight at once leave an eighth of each.
+    let [_, ns, _] = saves(&makes("fdatasync", (FileKind::Regular, 1), 1_000), "fewer-syncs").unwrap();
+    assert!((ns / (0.875 * 1_000.0 * 190.0 / 500e6) - 1.0).abs() < 0.1, "{ns}");
+    assert_eq!(saves(&makes("fdatasync", (FileKind::Regular, 1), 5), "fewer-syncs"), None);
+}
+
+#[test]
+fn who_is_often_taken_off_its_processor_may_be_of_the_batch_class() {
+    let taken = |often| bill(vec![sleeping(thread(2, 500, Vec::new()), 0, often, (0, 0))]);
+    let [lo, ns, hi] = saves(&taken(50_000), "batch-class").unwrap();
+    assert!(lo == 0.0 && ns > 0.01 && hi > ns, "[{lo}, {ns}, {hi}]");
+    assert_eq!(saves(&taken(50), "batch-class"), None);
+}
+
+#[test]
+fn only_who_has_more_than_one_processor_is_slower_with_one() {
+    let on =
+        |processors: u64| bill((1..=processors).map(|number| thread(number as u32, 1_000, vec![])).collect());
+    let limit = |bill: &BillDocument| {
+        let one = bill.what_if.iter().find(|one| one.name == "processor-limit")?;
+        Some(one.sooner.unwrap().ns / 1e9)
+    };
+    // What took a second on two takes two seconds.
+    assert_eq!([limit(&on(2)), limit(&on(1))], [Some(-1.0), None]);
+}
+
+/// What a count may be off by, a prediction that is made of it may be off by as well.
+#[test]
+fn predictions_are_no_surer_than_counts() {
+    let of = |calls: Calls, half: f64| {
+        let watched = Duration::from_secs(1);
+        let mut counts = Counts { watched, counted: watched, ..Counts::default() };
+        counts.uncertainty.insert(Counted::Call(calls.number, calls.file.kind), half * calls.count as f64);
+        counts.threads = vec![thread(2, 500, vec![calls])];
+        counts.extra = vec![Thread::default()];
+        BillDocument::of(&made_up::observed(counts), &Prices(&All), None).unwrap()
+    };
+    let write = || bytes(calls("write", (FileKind::Zero, 1), 200_000), 1_024);
+    let clock = || calls("clock_gettime", NO_FILE, 200_000);
+    let made: [(&str, &dyn Fn() -> Calls); 3] =
+        [("larger-reads", &write), ("io-uring", &write), ("clock", &clock)];
+    for (name, calls) in made {
+        let width = |half: f64| {
+            let [lo, ns, hi] = saves(&of(calls(), half), name).unwrap();
+            ((hi - lo) / ns, ns)
+        };
+        let ((sure, one), (unsure, other)) = (width(0.0), width(0.5));
+        assert!(one == other && unsure > 1.5 * sure, "{name}: {sure} {unsure}");
+    }
 }
 
 #[test]

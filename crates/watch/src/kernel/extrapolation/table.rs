@@ -88,6 +88,8 @@ pub(super) fn counted(key: &Key, figures: &Figures) -> Vec<(Counted, f64)> {
             (Counted::WakesBusy, figures[8]),
         ],
         None => vec![
+            (Counted::WokenHere, figures[0]),
+            (Counted::WokenAcross, figures[1]),
             (Counted::FaultsInUser, figures[8]),
             (Counted::Signals, figures[2]),
             (Counted::Interrupts, figures[3]),
