@@ -266,35 +266,60 @@ fn pcapng_is_written_and_read() {
     assert!(fs::read(bench.file("web.pcap")).unwrap() == fs::read(bench.file("back.pcap")).unwrap());
 }
 
-/// A pcapng file of these interfaces (link type, snapshot length, bytes of its one packet of UDP): each is described right before its packet.
-fn several(bench: &Bench, file: &str, interfaces: &[(LinkType, u32, usize)]) {
-    let ip = [
-        &[0x45, 0, 0, 86, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 53, 0, 53, 0, 66, 0, 0][..],
-        &[0; 2000],
-    ]
-    .concat();
+/// Interfaces of a pcapng file: link type, snapshot length, bytes of the one packet of UDP.
+type Interfaces<'a> = &'a [(LinkType, u32, usize)];
+
+/// A pcapng file of these interfaces, each described right before its packet.
+fn several(bench: &Bench, file: &str, interfaces: Interfaces<'_>) {
     let mut writer = pcapng::Writer::new(Output::create(&bench.file(file)).unwrap(), "test").unwrap();
-    for (number, (link_type, snapshot, length)) in interfaces.iter().enumerate() {
-        let header =
-            if *link_type == LinkType::ETHERNET { [&[0; 12][..], &[8, 0]].concat() } else { Vec::new() };
-        let described = Described {
-            link_type: *link_type,
-            snapshot: *snapshot,
-            name: None,
-            check_sequence_bits: None,
-            resolution: Resolution::Micros,
-        };
-        writer.add_interface(&described).unwrap();
-        let bytes = &[header, ip.clone()].concat()[..*length];
-        let timestamp = Timestamp(1_700_000_000_000_000_000 + number as u64 * 1000);
-        if *length > 0 {
-            writer
-                .write(number as u32, &Packet { timestamp, bytes, wire_length: bytes.len() as u32 })
-                .unwrap();
-        }
+    for (number, interface) in interfaces.iter().enumerate() {
+        writer.add_interface(&described(interface)).unwrap();
+        write_udp(&mut writer, number, interface);
     }
     writer.finish().unwrap();
 }
+
+/// The same with all of them described before the first packet, as most programs write it.
+fn described_first(bench: &Bench, file: &str, interfaces: Interfaces<'_>) {
+    let mut writer = pcapng::Writer::new(Output::create(&bench.file(file)).unwrap(), "test").unwrap();
+    for interface in interfaces {
+        writer.add_interface(&described(interface)).unwrap();
+    }
+    for (number, interface) in interfaces.iter().enumerate() {
+        write_udp(&mut writer, number, interface);
+    }
+    writer.finish().unwrap();
+}
+
+fn described((link_type, snapshot, _): &(LinkType, u32, usize)) -> Described {
+    Described {
+        link_type: *link_type,
+        snapshot: *snapshot,
+        name: None,
+        check_sequence_bits: None,
+        resolution: Resolution::Micros,
+    }
+}
+
+fn write_udp(writer: &mut pcapng::Writer, number: usize, (link_type, _, length): &(LinkType, u32, usize)) {
+    if *length == 0 {
+        return;
+    }
+    let udp = [0, 53, 0, 53, 0, 66, 0, 0];
+    let four = [&[0x45, 0, 0, 86, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2][..], &udp].concat();
+    let six = [&[0x60, 0, 0, 0, 0, 66, 17, 64][..], &[0xfd; 32], &udp].concat();
+    let packet = match *link_type {
+        LinkType::ETHERNET => [&[0; 12][..], &[8, 0], &four].concat(),
+        IPV6 => six,
+        _ => four,
+    };
+    let bytes = &[packet, vec![0; 2000]].concat()[..*length];
+    let timestamp = Timestamp(1_700_000_000_000_000_000 + number as u64 * 1000);
+    writer.write(number as u32, &Packet { timestamp, bytes, wire_length: bytes.len() as u32 }).unwrap();
+}
+
+/// The link type of packets that are all IPv6.
+const IPV6: LinkType = LinkType(229);
 
 #[test]
 fn each_link_type_of_a_file_has_its_own_filter() {
@@ -317,6 +342,39 @@ fn each_link_type_of_a_file_has_its_own_filter() {
     assert_eq!(written[20..24], 1u32.to_ne_bytes(), "the link type of what is in it");
     let (_, err) = bench.ends(&["capture", "-r", "two.pcapng", "-w", "one.pcap"], 1);
     assert!(err.contains("link type 1 cannot have packets of 101") && err.contains("pcapng"), "{err}");
+}
+
+/// `ip` on Ethernet and IPv6 ended midway, with packets printed before.
+#[test]
+fn a_filter_that_is_never_true_of_one_link_type_takes_none_of_it_and_the_others_as_ever() {
+    let bench = bench(1);
+    let (ethernet, ipv6, raw) = ((LinkType::ETHERNET, 0, 100), (IPV6, 0, 106), (LinkType::RAW, 0, 86));
+    for interfaces in [[ethernet, ipv6], [ipv6, ethernet]] {
+        several(&bench, "later.pcapng", &interfaces);
+        described_first(&bench, "first.pcapng", &interfaces);
+        for file in ["later.pcapng", "first.pcapng"] {
+            for (filter, captured) in [("ip", 1), ("not ip6", 1), ("ip6", 1), ("udp", 2), ("arp", 0)] {
+                let arguments = ["capture", "-r", file, "-w", "of.pcapng", "--format", "pcapng", filter];
+                let (_, err) = bench.ends(&arguments, 0);
+                assert!(
+                    err.contains(&format!(" {captured} captured")),
+                    "{interfaces:?} {file} {filter}: {err}"
+                );
+            }
+        }
+    }
+    // Of nothing else it is refused, as of a pcap file.
+    several(&bench, "alone.pcapng", &[ipv6, (LinkType::ETHERNET, 0, 0), ipv6]);
+    refused(&bench, &["capture", "-r", "alone.pcapng", "ip"], 2, &["filter `ip`", "rejects all packets"]);
+    // What libpcap has no filter for is refused before a packet is printed.
+    described_first(&bench, "no-vlan.pcapng", &[ethernet, raw]);
+    for filter in ["not vlan", "ether host 00:00:00:00:00:00"] {
+        let says = [&format!("filter `{filter}`")[..], "interface 1, link type 101, libpcap says: ", "leave"];
+        refused(&bench, &["capture", "-r", "no-vlan.pcapng", filter], 2, &says);
+    }
+    described_first(&bench, "unused.pcapng", &[ethernet, (LinkType::RAW, 0, 0)]);
+    let (out, _) = bench.ends(&["capture", "-r", "unused.pcapng", "-t", "not vlan"], 0);
+    assert_eq!(out.lines().count(), 1, "{out}");
 }
 
 /// A pcap file of this word of the link type, in this machine's byte order, with these packets.
@@ -397,6 +455,50 @@ fn loopbacks_of_bsd_and_packets_without_a_link_header_are_printed_as_tcpdump_pri
             let theirs =
                 String::from_utf8(tcpdump(&bench, &["-n", "-t", "-q", "-x", "-r", "bare.pcap"])).unwrap();
             assert_eq!(out, theirs, "{link}");
+        }
+    }
+}
+
+/// A section of pcapng as a machine of this byte order or the other one writes it: a datagram of IPv4 by BSD's loopback device,
+/// and one by its IPsec, whose headers begin with the family in that machine's order.
+fn section(is_swapped: bool) -> Vec<u8> {
+    let word = |word: u32| if is_swapped { word.swap_bytes() } else { word }.to_ne_bytes();
+    let half = |half: u16| if is_swapped { half.swap_bytes() } else { half }.to_ne_bytes();
+    let block = |kind: u32, content: &[u8]| {
+        let length = word(12 + content.len() as u32);
+        [&word(kind)[..], &length, content, &length].concat()
+    };
+    let udp = [0, 53, 1, 187, 0, 8, 0, 0];
+    let four = [&[0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2][..], &udp].concat();
+    let packets = [[&word(2)[..], &four].concat(), [&word(2)[..], &[0; 8], &four].concat()];
+    // draft-ietf-opsawg-pcapng: section header, interface descriptions, enhanced packets.
+    let mut blocks = block(0x0a0d_0d0a, &[&word(0x1a2b_3c4d)[..], &half(1), &half(0), &[0xff; 8]].concat());
+    for link_type in [0, 109] {
+        blocks.extend(block(1, &[&half(link_type)[..], &half(0), &word(0)].concat()));
+    }
+    for (number, packet) in packets.iter().enumerate() {
+        let [number, length] = [number as u32, packet.len() as u32];
+        let numbers = [number, 0, number, length, length].map(word);
+        blocks.extend(block(6, &[numbers.as_flattened(), packet].concat()));
+    }
+    blocks
+}
+
+/// Big-endian files of NULL had 0 packets of 1 for `ip`, `host` and `udp`.
+#[test]
+fn filters_find_families_in_the_byte_order_of_their_section() {
+    let bench = bench(1);
+    for orders in [&[true][..], &[false, true], &[true, false], &[true, true]] {
+        let all: Vec<u8> = orders.iter().flat_map(|is_swapped| section(*is_swapped)).collect();
+        fs::write(bench.file("from.pcapng"), all).unwrap();
+        for (filter, of_each) in [("ip", 2), ("udp", 2), ("host 10.0.0.1", 2), ("ip6", 0), ("not ip", 0)] {
+            let says = format!(" {} captured", of_each * orders.len());
+            // What was copied is in this machine's order.
+            for (from, to) in [("from.pcapng", "copy.pcapng"), ("copy.pcapng", "again.pcapng")] {
+                let arguments = ["capture", "-r", from, "-w", to, "--format", "pcapng", filter];
+                let (_, err) = bench.ends(&arguments, 0);
+                assert!(err.contains(&says), "{orders:?} {from} {filter}: {err}");
+            }
         }
     }
 }

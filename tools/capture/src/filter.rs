@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use tollway_capture::engine::LinkType;
-use tollway_capture::engine::bpf::{Filter, Origin, Program, Uncompiled, compile};
+use tollway_capture::engine::bpf::{Filter, Instruction, Origin, Program, Uncompiled, compile};
 use tollway_core::{Error, Result};
 
 use crate::args::Options;
@@ -54,22 +54,40 @@ impl Asked {
     /// # Errors
     /// An expression that libpcap does not understand, with the place.
     pub fn program(&self, link: LinkType, origin: Origin, snapshot: u32, optimize: bool) -> Result<Program> {
-        let text = match self {
-            Asked::Program(program) => return Ok(program.clone()),
-            Asked::Expression(text) => text.as_str(),
-            Asked::All => "",
-        };
-        compile(text, link, origin, snapshot, optimize).map_err(|error| match error {
-            Uncompiled::Libpcap { expression, reason } => {
-                position::located(&expression, link, origin, reason)
-            }
-            other => match other.into() {
-                Error::Input { reason, remedy, .. } => {
-                    Error::Input { place: format!("filter `{}`", position::shortened(text)), reason, remedy }
-                }
-                other => other,
-            },
-        })
+        self.compiled(link, origin, snapshot, optimize).map_err(|error| refusal(error, link, origin))
+    }
+
+    /// The program for packets among which there may be others, of other link types. Where libpcap says that the
+    /// expression is true of none of these, it is one that takes none, with libpcap's words beside it.
+    ///
+    /// # Errors
+    /// As [`Asked::program`], but for that.
+    pub fn among_others(
+        &self,
+        link: LinkType,
+        origin: Origin,
+        snapshot: u32,
+        optimize: bool,
+    ) -> Result<(Program, Option<Error>)> {
+        match self.compiled(link, origin, snapshot, optimize) {
+            Ok(program) => Ok((program, None)),
+            Err(error) if error.is_never_true() => Ok((nothing(), Some(refusal(error, link, origin)))),
+            Err(error) => Err(refusal(error, link, origin)),
+        }
+    }
+
+    fn compiled(
+        &self,
+        link: LinkType,
+        origin: Origin,
+        snapshot: u32,
+        optimize: bool,
+    ) -> Result<Program, Uncompiled> {
+        match self {
+            Asked::Program(program) => Ok(program.clone()),
+            Asked::Expression(text) => compile(text, link, origin, snapshot, optimize),
+            Asked::All => compile("", link, origin, snapshot, optimize),
+        }
     }
 
     /// The program, where not every packet is wanted.
@@ -93,6 +111,26 @@ impl Asked {
             _ => None,
         }
     }
+}
+
+/// Why there is no program for packets of a link type, with the place in the expression.
+fn refusal(error: Uncompiled, link: LinkType, origin: Origin) -> Error {
+    match error {
+        Uncompiled::Libpcap { expression, reason } => position::located(&expression, link, origin, reason),
+        Uncompiled::Refused { ref expression, .. } | Uncompiled::NoSnapshot { ref expression } => {
+            let place = format!("filter `{}`", position::shortened(expression));
+            match error.into() {
+                Error::Input { reason, remedy, .. } => Error::Input { place, reason, remedy },
+                other => other,
+            }
+        }
+    }
+}
+
+/// The program that takes no packet: `ret #0`.
+fn nothing() -> Program {
+    let nothing = Instruction { code: 0x06, jt: 0, jf: 0, k: 0 };
+    Program::new(vec![nothing]).expect("a program of one return")
 }
 
 /// The machine code of a program, for readers.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
 use tollway_capture::engine::LinkType;
-use tollway_capture::engine::bpf::{Filter, Origin};
+use tollway_capture::engine::bpf::{Filter, Origin, Program};
 use tollway_capture::engine::file::pcapng::Interface;
 use tollway_capture::engine::file::{self, Copied, Copy, Format, Input, Kind, Reader, Sink, pcap};
 use tollway_core::Error;
@@ -57,7 +57,14 @@ pub fn run(options: &Options, path: &Path, asked: &Asked, json: bool) -> Result<
         // An interface that comes later may keep more than those that are known.
         Format::PcapNg(_) => asked_for.unwrap_or(snapshot),
     };
-    let program = asked.wanted(link_type, origin(kind), snapshot, !options.program.no_optimize)?;
+    let mut each = Each { asked, snapshot, optimize: !options.program.no_optimize, made: Vec::new() };
+    let program = match reader.format() {
+        Format::PcapNg(_) if *asked != Asked::All => {
+            each.check(path, &reader, kind)?;
+            Some(each.of(kind)?.program.clone())
+        }
+        _ => asked.wanted(link_type, origin(kind), snapshot, each.optimize)?,
+    };
     let mut layout: pcap::Layout = match reader.format() {
         Format::Pcap(header) => header.into(),
         Format::PcapNg(interfaces) => pcap::Layout { snapshot, ..pcap::Layout::new(link_type) }
@@ -81,7 +88,6 @@ pub fn run(options: &Options, path: &Path, asked: &Asked, json: bool) -> Result<
     };
     let filter = program.as_ref().map(Filter::new);
     let user = options.relinquish_privileges.as_deref();
-    let each = Each { asked, snapshot, optimize: !options.program.no_optimize, made: Vec::new() };
     let job = Copying { reader, copy, filter: filter.as_ref(), each, called_off, user };
     let outcome = output::with(options, layout, json, job)?;
     Ok(Session::new(options, source, asked, program.as_ref(), filter.as_ref(), outcome))
@@ -199,26 +205,89 @@ struct Each<'a> {
     asked: &'a Asked,
     snapshot: u32,
     optimize: bool,
-    made: Vec<(Kind, Filter)>,
+    made: Vec<Made>,
+}
+
+/// The filter for packets of a kind.
+struct Made {
+    kind: Kind,
+    program: Program,
+    filter: Filter,
+    /// libpcap's words where it says that the filter is true of none of them.
+    never: Option<Error>,
 }
 
 impl Each<'_> {
-    fn verdict(&mut self, kind: Kind, bytes: &[u8], length: u32) -> Result<u32, file::Error> {
-        let known = self.made.iter().position(|(of, _)| *of == kind);
-        let at = match known {
+    fn of(&mut self, kind: Kind) -> Result<&mut Made, Error> {
+        let at = match self.made.iter().position(|made| made.kind == kind) {
             Some(at) => at,
             None => {
-                let program = self.asked.program(kind.link_type, origin(kind), self.snapshot, self.optimize);
-                let program = program.map_err(|error| file::Error::Format {
-                    file: format!("packets of link type {}", kind.link_type.0),
-                    reason: error.to_string(),
-                    remedy: "leave such packets out (editcap, tshark), or the filter",
-                })?;
-                self.made.push((kind, Filter::new(&program)));
+                let Each { asked, snapshot, optimize, .. } = *self;
+                let (program, never) =
+                    asked.among_others(kind.link_type, origin(kind), snapshot, optimize)?;
+                self.made.push(Made { kind, filter: Filter::new(&program), program, never });
                 self.made.len() - 1
             }
         };
-        Ok(self.made[at].1.run(bytes, length))
+        Ok(&mut self.made[at])
+    }
+
+    /// Refuses a filter before a packet is taken: that libpcap refuses for packets that there are; or that is true of no
+    /// packet of any kind that there is, as libpcap refuses it for a file of one link type.
+    ///
+    /// The file is looked through only where an interface that is described before its first packet, which is of the kind
+    /// `first`, is such: one without packets is in nobody's way. Of what can be read once only, such packets are met as
+    /// they come.
+    fn check(&mut self, path: &Path, reader: &Reader, first: Kind) -> Result<()> {
+        self.of(first)?;
+        let known = (0..reader.interfaces_known() as u32).filter_map(|number| reader.link_type(number));
+        let mut known =
+            known.map(|link_type| Kind { link_type, is_swapped: reader.is_swapped() }).chain([first]);
+        let is_true_of_some = known.all(|kind| self.of(kind).is_ok_and(|made| made.never.is_none()));
+        if is_true_of_some || path == Path::new("-") || !path.is_file() {
+            return Ok(());
+        }
+        let mut reader = Reader::open(path).map_err(damaged)?;
+        let mut found = Vec::new();
+        // What is damaged is met again, after what comes before it.
+        while let Ok(Some(captured)) = reader.next() {
+            let interface = captured.interface;
+            let Some(link_type) = reader.link_type(interface) else { continue };
+            let kind = Kind { link_type, is_swapped: reader.is_swapped() };
+            if !found.contains(&kind) {
+                self.of(kind).map_err(|error| of_interface(error, interface, kind))?;
+                found.push(kind);
+            }
+        }
+        let mut made = self.made.iter_mut().filter(|made| found.contains(&made.kind));
+        match made.next().map(|made| made.never.take()) {
+            Some(Some(never)) if made.all(|made| made.never.is_some()) => Err(never.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn verdict(&mut self, kind: Kind, bytes: &[u8], length: u32) -> Result<u32, file::Error> {
+        let made = self.of(kind).map_err(|error| file::Error::Format {
+            file: format!("packets of link type {}", kind.link_type.0),
+            reason: error.to_string(),
+            remedy: LEAVE_OUT,
+        })?;
+        Ok(made.filter.run(bytes, length))
+    }
+}
+
+/// What to do about packets that a filter cannot be for.
+const LEAVE_OUT: &str = "leave such packets out (editcap, tshark), or the filter";
+
+/// A refusal with the interface whose packets it is for.
+fn of_interface(error: Error, interface: u32, kind: Kind) -> Error {
+    match error {
+        Error::Input { place, reason, .. } => Error::Input {
+            place,
+            reason: format!("for packets of interface {interface}, link type {}, {reason}", kind.link_type.0),
+            remedy: LEAVE_OUT.into(),
+        },
+        other => other,
     }
 }
 

@@ -63,6 +63,15 @@ pub enum Uncompiled {
     },
 }
 
+impl Uncompiled {
+    /// Whether libpcap understood the expression, and says that it is true of no packet of that link type: `ip` where all
+    /// packets are IPv6. Only its optimiser finds that out; without it there is a program, which takes none.
+    pub fn is_never_true(&self) -> bool {
+        // gencode.c, pcap_compile().
+        matches!(self, Uncompiled::Libpcap { reason, .. } if reason.contains("expression rejects all packets"))
+    }
+}
+
 impl From<Uncompiled> for tollway_core::Error {
     fn from(error: Uncompiled) -> Self {
         let (expression, reason, remedy) = match error {
@@ -207,5 +216,17 @@ mod tests {
         let error = compile("ip", LinkType::ETHERNET, Origin::Live, 0, true).unwrap_err().to_string();
         assert!(error.contains("snapshot of 0"), "{error}");
         assert!(text("ip\0", LinkType::ETHERNET, true).contains("libpcap says"), "a NUL");
+    }
+
+    #[test]
+    fn what_is_never_true_of_a_link_type_is_no_error_of_language() {
+        let ipv6 = LinkType(229);
+        for (expression, link, is_never) in
+            [("ip", ipv6, true), ("not ip6", ipv6, true), ("vlan", ipv6, false), ("ip ip", ipv6, false)]
+        {
+            let error = compile(expression, link, Origin::Live, 96, true).unwrap_err();
+            assert_eq!(error.is_never_true(), is_never, "{error}");
+        }
+        assert_eq!(text("ip", ipv6, false).lines().last(), Some("(001) ret      #0"));
     }
 }
