@@ -546,11 +546,11 @@ static void steady_without_files(double length) {
     dprintf(1, "%ld\n", calls);
 }
 
-// Half a second of calls alone, and then hardly any.
+// Calls alone for half of the time, and then hardly any.
 static void calms_down(double length) {
     long calls = 0;
     double begun = seconds();
-    for (; seconds() < begun + 0.5; calls++) syscall(SYS_getppid);
+    for (; seconds() < begun + length / 2; calls++) syscall(SYS_getppid);
     while (seconds() < begun + length);
     dprintf(1, "%ld\n", calls);
 }
@@ -607,6 +607,55 @@ static void short_lives(double length) {
     dprintf(1, "%ld\n", reads);
 }
 
+// Two processes at the ends of a pipe: how many reads and writes the first made, and how many the second, which
+// writes once for three reads.
+static void copies(double length) {
+    long *there_made = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int zero = open("/dev/zero", O_RDONLY), null = open("/dev/null", O_WRONLY), ends[2];
+    char bytes[64];
+    if (there_made == MAP_FAILED || pipe(ends)) exit(1);
+    if (fork() == 0) {
+        close(ends[1]);
+        // The last finds the end.
+        for (ssize_t more = 1; more > 0; there_made[0]++) {
+            more = read(ends[0], bytes, sizeof bytes);
+            if (there_made[0] % 3 == 2) there_made[1] += write(null, bytes, 1);
+        }
+        _exit(0);
+    }
+    close(ends[0]);
+    long turns = 0;
+    for (double begun = seconds(); seconds() < begun + length;)
+        for (int i = 0; i < 20; i++, turns++)
+            if (read(zero, bytes, sizeof bytes) != sizeof bytes || write(ends[1], bytes, sizeof bytes) != sizeof bytes) exit(1);
+    close(ends[1]);
+    wait(NULL);
+    dprintf(1, "%ld %ld %ld %ld\n", turns, turns, there_made[0], there_made[1]);
+}
+
+// Two threads that make calls of one kind, of which one computes between: how many each made.
+static long computes[] = {0, 2000}, unlike_made[2];
+static double unlike_end;
+
+static void *one_of_unlike(void *number) {
+    long one = (long)number;
+    pthread_setname_np(pthread_self(), one ? "slow" : "fast");
+    while (seconds() < unlike_end)
+        for (int i = 0; i < 20; i++, unlike_made[one]++) {
+            for (volatile long j = 0; j < computes[one]; j++) {}
+            syscall(SYS_getppid);
+        }
+    return NULL;
+}
+
+static void unlike(double length) {
+    pthread_t both[2];
+    unlike_end = seconds() + length;
+    for (long i = 0; i < 2; i++) pthread_create(&both[i], NULL, one_of_unlike, (void *)i);
+    for (int i = 0; i < 2; i++) pthread_join(both[i], NULL);
+    dprintf(1, "%ld %ld\n", unlike_made[0], unlike_made[1]);
+}
+
 int main(int count, char **arguments) {
     if (count < 2) return 2;
     self = arguments[0];
@@ -649,6 +698,8 @@ int main(int count, char **arguments) {
     if (!strcmp(what, "paced")) paced(number / 1000.0);
     if (!strcmp(what, "pings-for")) pings_for(number / 1000.0);
     if (!strcmp(what, "short-lives")) short_lives(number / 1000.0);
+    if (!strcmp(what, "copies")) copies(number / 1000.0);
+    if (!strcmp(what, "unlike")) unlike(number / 1000.0);
     if (!strcmp(what, "for-ever"))
         for (;;) copy(1000);
     if (!strcmp(what, "clones-for-ever")) clones_for_ever();
