@@ -25,6 +25,16 @@ const CONTAINERS: [&[&str]; 2] = [
     &["--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--mount", "--cgroup"],
 ];
 
+/// The ways in which they are counted, and what is said of a better one: root of a user namespace alone may not use the
+/// kernel's tracepoints.
+const WAYS: [(&str, Option<&str>); 2] = [
+    ("programs at the kernel's tracepoints", None),
+    (
+        "ptrace, which stops the program at each call",
+        Some("by the kernel's tracepoints all of it could be seen: "),
+    ),
+];
+
 fn times() -> usize {
     std::env::var("TOLLWAY_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(2)
 }
@@ -63,7 +73,7 @@ fn can_contain() -> Option<()> {
         return None;
     }
     if !Path::new(LAST_NUMBER).exists() {
-        println!("skipped: this kernel has no {LAST_NUMBER} (CONFIG_CHECKPOINT_RESTORE)");
+        skip(LAST_NUMBER, "ns-last-pid", "use a kernel with CONFIG_CHECKPOINT_RESTORE");
         return None;
     }
     Some(())
@@ -87,21 +97,80 @@ fn copied(bill: &Value) -> (f64, f64) {
     (of("read · /dev/zero"), of("write · /dev/null"))
 }
 
+/// Has the next process get the number `$1` where `tollway` is the one before, and bills `$billed`, which leaves its
+/// number in `number`: how many threads tollway begins before it is known after the first bill.
+const AS_THE_OTHER: &str = "last=$(($1 - 2)); for time in 1 2 3 4 5; do
+    echo $last > /proc/sys/kernel/ns_last_pid
+    \"$0\" bill $options -- sh -c \"echo \\$\\$ > number; exec $copies\" > bill 2> said
+    read got < number
+    [ $got -eq $1 ] && break
+    last=$((last - (got - $1)))
+done";
+
+/// The bill of a copy in a container that has the number of a process outside.
+fn billed_as(bench: &Bench, container: &[&str], options: &str, busy: &Busy) -> String {
+    let script = format!("options='{options}'; copies='{}'; {AS_THE_OTHER}", copies());
+    let done = contained(bench, container, &script, busy.number()).output().unwrap();
+    let said = fs::read_to_string(bench.file("said")).unwrap_or_default();
+    assert!(done.status.success(), "{container:?}: {said} {}", String::from_utf8_lossy(&done.stderr));
+    let number = fs::read_to_string(bench.file("number")).unwrap();
+    assert_eq!(number.trim(), busy.number().to_string(), "{container:?}: it has another number");
+    fs::read_to_string(bench.file("bill")).unwrap()
+}
+
 #[test]
 fn a_program_in_a_container_has_the_counts_that_it_has_outside() {
     let Some(()) = can_contain() else { return };
     let (bench, busy) = (bench(), Busy::begin());
-    let script = format!("echo $(($1 - 2)) > {LAST_NUMBER}; \"$0\" bill --json -- {}", copies());
     for _ in 0..times() {
         let mut outside = bench.tollway(&["bill", "--json", "--"]);
         let (out, _) = told(&outside.args(copies().split(' ')).output().unwrap(), 0);
         assert_eq!(copied(&serde_json::from_str(&out).unwrap()), (BYTES, BYTES), "outside");
-        for container in CONTAINERS {
-            let mut within = contained(&bench, container, &script, busy.number());
-            let (out, _) = told(&within.output().unwrap(), 0);
-            assert_eq!(copied(&serde_json::from_str(&out).unwrap()), (BYTES, BYTES), "{container:?}");
+        for (container, (by, says)) in CONTAINERS.into_iter().zip(WAYS) {
+            let bill: Value = serde_json::from_str(&billed_as(&bench, container, "--json", &busy)).unwrap();
+            assert_eq!(copied(&bill), (BYTES, BYTES), "{container:?}");
+            let watching = &bill["watching"];
+            assert_eq!(watching["by"], by, "{container:?}: {watching}");
+            let unseen = watching["unseen"].as_array().unwrap().iter();
+            let better = unseen.filter_map(Value::as_str).filter(|text| text.contains("could be seen: "));
+            let better: Vec<&str> = better.collect();
+            let is_said = match says {
+                Some(says) => {
+                    better.len() == 1 && better[0].starts_with(says) && better[0].contains("CAP_BPF")
+                }
+                None => better.is_empty(),
+            };
+            assert!(is_said, "{container:?}: {better:?}");
         }
     }
+    println!("{} of {} in each of {} containers have their counts", times(), times(), CONTAINERS.len());
+}
+
+#[test]
+fn a_change_is_tried_in_a_container() {
+    let Some(()) = can_contain() else { return };
+    let (bench, busy) = (bench(), Busy::begin());
+    for container in CONTAINERS {
+        let options = "--json --try one-core --rounds 2";
+        let bill: Value = serde_json::from_str(&billed_as(&bench, container, options, &busy)).unwrap();
+        assert_eq!(copied(&bill), (BYTES, BYTES), "{container:?}");
+        let tried = &bill["tried"][0];
+        assert_eq!((&tried["name"], &tried["rounds"]), (&"one-core".into(), &2.into()), "{container:?}");
+    }
+}
+
+/// Each second of it is that of the process that has this number in the container, and not of the one outside.
+#[test]
+fn a_live_bill_in_a_container_is_of_the_process_there() {
+    let Some(()) = can_contain() else { return };
+    let (bench, busy) = (bench(), Busy::begin());
+    let script = "echo $(($1 - 1)) > /proc/sys/kernel/ns_last_pid
+        (while :; do kill -0 $$; done) & [ $! -eq $1 ]
+        \"$0\" bill --live --by kernel --pid $1 --for 2500ms; kill $!";
+    let (out, _) = told(&contained(&bench, CONTAINERS[0], script, busy.number()).output().unwrap(), 0);
+    let seconds = out.matches("sum of the tolls").count();
+    assert!(seconds >= 2 && out.matches("\nkill ").count() >= seconds, "{out}");
+    assert!(!out.contains("/dev/zero"), "{out}");
 }
 
 /// A copy that has this number and waits for a line of the pipe `go`.
