@@ -184,6 +184,20 @@ fn moments_with_a_zone_are_of_one_clock_and_without_one_they_show_the_step() {
     assert!(told.starts_with("line 2, column arrival_us: `2026-10-25T02:55:00Z` is a date"), "{told}");
 }
 
+/// As Apache and nginx write them unless they are configured otherwise, before and after the end of summer time.
+#[test]
+fn moments_of_the_common_log_format_are_of_one_clock() {
+    let line = |second: u32| {
+        let zone = if second < 300 { "+0200" } else { "+0100" };
+        let of_hour = if second < 300 { 3300 + second } else { second - 300 };
+        format!("[25/Oct/2026:02:{:02}:{:02} {zone}]\n", of_hour / 60, of_hour % 60)
+    };
+    let text = String::from("arrival\n") + &(0..600).map(line).collect::<String>();
+    let found = fitted(&text);
+    assert!(!notes(&found).contains("clock goes back"), "{}", notes(&found));
+    near(value(&found, "lambda"), 1.0, 1e-9);
+}
+
 #[test]
 fn after_a_pause_no_interval_reaches_over_powers_of_ten() {
     for pause in [1e4, 1e7] {

@@ -1,13 +1,21 @@
-//! Moments as ISO 8601 and RFC 3339 write them, as most logs do: `2026-10-25T02:59:59.123+02:00`.
+//! Moments as ISO 8601 and RFC 3339 write them, as most logs do: `2026-10-25T02:59:59.123+02:00`; and as web servers write
+//! them by default, in the Common Log Format: `[25/Oct/2026:02:59:59 +0200]`.
 
 use super::column::{FEMTOSECONDS, Number};
 
 /// Femtoseconds since 1970, where the text is a date and a time of day. A zone is taken into account; without one the time
 /// is read as that of a clock that is never set, so that one that is set back at the end of summer time shows.
 pub(super) fn moment(text: &str) -> Option<Number> {
-    let mut rest = text.as_bytes();
-    let days = date(&mut rest)?;
-    one_of(&mut rest, b"Tt ")?;
+    let mut rest = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text).as_bytes();
+    let days = if rest.get(2) == Some(&b'/') {
+        let days = date_of_a_web_server(&mut rest)?;
+        one_of(&mut rest, b":")?;
+        days
+    } else {
+        let days = date(&mut rest)?;
+        one_of(&mut rest, b"Tt ")?;
+        days
+    };
     let hour = number(&mut rest, 2).filter(|hour| *hour < 24)?;
     one_of(&mut rest, b":")?;
     let minute = number(&mut rest, 2).filter(|minute| *minute < 60)?;
@@ -30,25 +38,44 @@ pub(super) fn moment(text: &str) -> Option<Number> {
 }
 
 /// Days since 1970 of `YYYY-MM-DD`.
-///
-/// Source: Hinnant, "chrono-Compatible Low-Level Date Algorithms", `days_from_civil`.
 fn date(rest: &mut &[u8]) -> Option<i64> {
     let year = number(rest, 4)?;
     one_of(rest, b"-")?;
     let month = number(rest, 2).filter(|month| (1..=12).contains(month))?;
     one_of(rest, b"-")?;
+    let day = number(rest, 2)?;
+    days(year, month, day)
+}
+
+/// Days since 1970 of `DD/Mon/YYYY`.
+fn date_of_a_web_server(rest: &mut &[u8]) -> Option<i64> {
+    const MONTHS: [&[u8]; 12] =
+        [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
+    let day = number(rest, 2)?;
+    one_of(rest, b"/")?;
+    let (name, after) = rest.split_at_checked(3)?;
+    let month = MONTHS.iter().position(|month| *month == name)? as i64 + 1;
+    *rest = after;
+    one_of(rest, b"/")?;
+    days(number(rest, 4)?, month, day)
+}
+
+/// Days since 1970 of a day that there is.
+///
+/// Source: Hinnant, "chrono-Compatible Low-Level Date Algorithms", `days_from_civil`.
+fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let longest = match month {
         2 => 28 + i64::from(leap),
         4 | 6 | 9 | 11 => 30,
         _ => 31,
     };
-    let day = number(rest, 2).filter(|day| (1..=longest).contains(day))?;
+    let is_one = (1..=longest).contains(&day);
     // Years begin in March, so that the day that some have more is the last.
     let year = if month <= 2 { year - 1 } else { year };
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
     let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    Some(era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468)
+    is_one.then_some(era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468)
 }
 
 /// Seconds east of Greenwich; 0 where nothing is said. `Z`, `+02`, `+0200`, `+02:00`, after a blank or none.
@@ -112,6 +139,8 @@ mod tests {
             ("2026-10-25T02:59:59+01", 1_792_893_599, 0),
             ("2026-10-24 20:59:59 -0400", 1_792_889_999, 0),
             ("2026-10-25 00:59:59,000", 1_792_889_999, 3),
+            ("[25/Oct/2026:02:59:59 +0200]", 1_792_889_999, 0),
+            ("25/Oct/2026:01:59:59 +0100", 1_792_889_999, 0),
         ] {
             let found = moment(text).unwrap_or_else(|| panic!("{text}"));
             assert_eq!((found.femtoseconds / FEMTOSECONDS, found.decimals), (seconds, decimals), "{text}");
@@ -138,6 +167,10 @@ mod tests {
             "2026-10-25T10:00:00x",
             "26-10-25T10:00",
             "2026/10/25 10:00",
+            "31/Nov/2026:10:00:00 +0000",
+            "25/10/2026:10:00:00 +0000",
+            "[25/Oct/2026:10:00:00 +0000",
+            "25/Oct/2026 10:00:00",
             "٢٠٢٦-10-25T10:00",
             "1.5",
         ] {

@@ -64,7 +64,7 @@ impl Table {
         let Some((number, first)) = lines.next()? else {
             return Err(ModelError::parameter("trace", "it is empty", "give a line for each customer"));
         };
-        let separator = *[',', ';', '\t'].iter().find(|s| first.contains(**s)).unwrap_or(&',');
+        let separator = separator_of(first);
         let mut rows = Rows::new(first, separator, wanted, columns)?;
         if !rows.first_was_header {
             rows.add(first, number)?;
@@ -106,6 +106,16 @@ impl Table {
             self.bytes = order.iter().map(|i| self.bytes[*i]).collect();
         }
     }
+}
+
+/// What stands between the columns of a line: the first of these that there is, but for commas between digits where each
+/// column by another is a number with its comma.
+fn separator_of(line: &str) -> char {
+    let is_number = |field: &str| is_time(field) || with_point(field).is_some();
+    let commas_are_decimal =
+        [';', '\t'].into_iter().find(|other| line.contains(*other) && fields(line, *other).all(is_number));
+    commas_are_decimal
+        .unwrap_or_else(|| [',', ';', '\t'].into_iter().find(|s| line.contains(*s)).unwrap_or(','))
 }
 
 /// Lines that are neither blank nor a comment, with their numbers.
@@ -187,9 +197,7 @@ impl Rows {
     fn new(first: &str, separator: char, wanted: &Wanted, columns: Option<&str>) -> Result<Rows> {
         let first: Vec<&str> = fields(first, separator).collect();
         // `nan` is no name of a column, and what it stands for no time: the line is refused as any other.
-        let is_number = |field: &str| {
-            femtoseconds(field, FEMTOSECONDS).is_some() || moment(field).is_some() || is_not_finite(field)
-        };
+        let is_number = |field: &str| is_time(field) || is_not_finite(field) || with_point(field).is_some();
         let first_was_header = !first.iter().any(|field| is_number(field));
         let mut guessed = false;
         let names: Vec<String> = match columns {
@@ -375,13 +383,12 @@ impl Rows {
 
 fn no_number(field: &str, stamp: bool) -> (String, String) {
     let shown = shortened(field);
-    let whole = |text: &str| femtoseconds(text, FEMTOSECONDS).is_some();
     if field.is_empty() {
         return ("it is empty".into(), "write a finite number, or take the line out".into());
     }
-    if whole(&field.replacen(',', ".", 1)) {
-        let remedy = format!("write a point: {}", field.replacen(',', ".", 1));
-        return (format!("`{shown}` is no number: it has a decimal comma"), remedy);
+    if let Some(number) = with_point(field) {
+        let reason = format!("`{shown}` is no number: it has a decimal comma");
+        return (reason, format!("write a point: {number}"));
     }
     if field.contains('\u{feff}') {
         let reason = "it has a byte-order mark (U+FEFF), as where files were put one after the other";
@@ -389,6 +396,16 @@ fn no_number(field: &str, stamp: bool) -> (String, String) {
     }
     let or = if stamp { ", or a moment like 2026-10-25T02:59:59.123Z" } else { "" };
     (format!("`{shown}` is no number"), format!("write a finite number{or}, or take the line out"))
+}
+
+fn is_time(field: &str) -> bool {
+    femtoseconds(field, FEMTOSECONDS).is_some() || moment(field).is_some()
+}
+
+/// A number that has a decimal comma, with a point.
+fn with_point(field: &str) -> Option<String> {
+    let number = field.contains(',').then(|| field.replacen(',', ".", 1))?;
+    femtoseconds(&number, FEMTOSECONDS).is_some().then_some(number)
 }
 
 /// What programs write for no number, or one without end.
