@@ -282,6 +282,47 @@ fn a_dry_run_tells_what_the_chain_takes() {
     assert!(told > 0.2 * took, "{told} s were told, {took} it took");
 }
 
+/// D/D/1, of which no formula is in the catalogue, and two constant sources of unlike periods, five customers in each.
+#[test]
+fn what_is_constant_is_exact_and_a_part_of_a_period_is_in_the_interval() {
+    let bench = Bench::with(SHORT);
+    let source = |gap: u32| {
+        format!("[[source]]\nname = \"{gap}\"\ninterarrival = \"constant({gap}us)\"\nto = \"q\"\n")
+    };
+    let station = |service: u32| format!("[[station]]\nname = \"q\"\nservice = \"constant({service}us)\"\n");
+    let one = [
+        ("response.mean", 30e-6),
+        ("wait.mean", 0.0),
+        ("wait.probability", 0.0),
+        ("utilization", 0.3),
+        ("throughput", 1e4),
+        ("number.mean", 0.3),
+    ];
+    let two = [
+        ("response.mean", 48e-6),
+        ("wait.mean", 8e-6),
+        ("wait.probability", 0.2),
+        ("throughput", 1e6 / 60.0),
+    ];
+    for (sources, service, is_exact, wanted) in
+        [(source(100), 30, true, &one[..]), (source(100) + &source(150), 40, false, &two[..])]
+    {
+        fs::write(bench.file("constant.toml"), sources + &station(service)).unwrap();
+        let asked = ["simulate", "constant.toml", "--customers", "5001", "--json"];
+        let document: Value = serde_json::from_str(&bench.ends(&asked, 0).0).unwrap();
+        assert_eq!(document["formula"], Value::Null);
+        for (name, exact) in wanted {
+            let [low, value, high] = ["low", "simulated", "high"].map(|how| figure(&document, name, how));
+            let rounding = 1e-9 * exact + 1e-12;
+            assert!(low - rounding <= *exact && *exact <= high + rounding, "{name}: {low} to {high}");
+            assert!(
+                !is_exact || (value - exact).abs() <= rounding && high - low <= rounding,
+                "{name}: {value}"
+            );
+        }
+    }
+}
+
 #[test]
 fn a_specification_from_standard_input() {
     let bench = Bench::with(SHORT);

@@ -65,8 +65,9 @@ pub fn judge(outcome: &Outcome, figures: &[(&Estimate, Option<f64>)]) -> Vec<Opt
     };
     let seen = |estimate: &Estimate, exact: f64| {
         let count = match carried_by_waits(&estimate.name).and_then(waiting) {
-            Some((customers, probability)) => customers * probability,
-            None => estimate.count,
+            // Where nobody ever waits, each customer tells so.
+            Some((customers, probability)) if probability > 0.0 => customers * probability,
+            _ => estimate.count,
         };
         let at_the_edge = waiting("").is_some_and(|(customers, probability)| {
             estimate.name.starts_with("wait.p")
@@ -163,7 +164,8 @@ fn carried_by_waits(name: &str) -> Option<&str> {
 /// Whether chance decides if a quantile of the waits is zero: nearly so many do not wait as have less than it.
 fn at_the_edge(estimate: &Estimate, probability: f64, customers: f64) -> bool {
     let Some(share) = beyond(&estimate.name) else { return false };
-    (probability - share).abs() * customers < EDGE * (customers * share).sqrt()
+    let is_chance = probability > 0.0 && probability < 1.0;
+    is_chance && (probability - share).abs() * customers < EDGE * (customers * share).sqrt()
 }
 
 /// The share of what is larger than the quantile of that name.
@@ -354,6 +356,19 @@ mod tests {
         assert_eq!(judged(&outcome, 0, 2.0), Judgement::Differs);
         outcome.estimates[0].count = 99.0;
         assert_eq!(judged(&outcome, 0, 2.0), Judgement::NotJudged);
+    }
+
+    #[test]
+    fn that_nobody_ever_waits_is_no_rarity() {
+        for name in ["wait.mean", "wait.p99", "queue.mean"] {
+            for (waited, judgement) in [(0.0, Judgement::Within), (1.0, Judgement::Differs)] {
+                let waits = figure(PROBABILITY, 0.0, 0.0, Unit::Share);
+                let outcome = outcome(vec![figure(name, waited, 0.0, Unit::Seconds), waits]);
+                let [one, share] = [0, 1].map(|i| &outcome.estimates[i]);
+                let judged = judge(&outcome, &[(one, Some(0.0)), (share, Some(0.0))]);
+                assert_eq!(judged, [Some(judgement), Some(Judgement::Within)], "{name}");
+            }
+        }
     }
 
     #[test]
