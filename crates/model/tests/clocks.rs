@@ -49,6 +49,15 @@ fn value(found: &Fit, name: &str) -> f64 {
     found.get(name).unwrap_or_else(|| panic!("{name}: {found:#?}")).value
 }
 
+/// The seconds that a note says after these words.
+#[track_caller]
+fn said(found: &Fit, words: &str) -> f64 {
+    let notes = notes(found);
+    let (_, rest) = notes.split_once(words).unwrap_or_else(|| panic!("no `{words}`: {notes}"));
+    let (number, _) = rest.split_once(" s ").unwrap_or_else(|| panic!("no seconds: {rest}"));
+    number.parse().unwrap_or_else(|_| panic!("no number: {number}"))
+}
+
 #[track_caller]
 fn near(found: f64, wanted: f64, share: f64) {
     assert!((found / wanted - 1.0).abs() <= share, "{found} is not {wanted}");
@@ -59,15 +68,14 @@ fn a_clock_set_back_makes_no_second_server_and_no_second_rate() {
     for seed in [1, 2, 3] {
         let customers = queue(500, seed);
         let right = fitted(&csv(&customers));
-        // Just before the 251st comes.
-        let at = customers[250][0] - 1e-3;
+        let passed = |row: usize| customers[row][0] - customers[row - 1][0];
+        // Just before one comes that comes soon after another, so that even 5 s back are less than what passed.
+        let row = (250..500).find(|row| passed(*row) < 1.0).unwrap();
+        let at = customers[row][0] - 1e-4;
         for by in [5.0, 40.0, 493.0, 3600.0] {
             let found = fitted(&csv(&set_back(&customers, at, by)));
-            let back = customers[249][0] - (customers[250][0] - by);
-            if back <= 0.0 {
-                continue;
-            }
-            assert!(notes(&found).contains("line 252: the clock goes back there, by "), "{}", notes(&found));
+            let back = said(&found, &format!("line {}: the clock goes back there, by ", row + 2));
+            near(back, by - passed(row), 0.005);
             assert_eq!(found.servers, 1, "set back by {by} s: {found:#?}");
             for name in ["lambda", "mu", "utilization", "gap.scv", "service.scv"] {
                 near(value(&found, name), value(&right, name), 0.02);
@@ -249,14 +257,18 @@ fn a_clock_too_coarse_for_a_verdict_gives_none() {
 
 #[test]
 fn times_two_ticks_apart_are_no_constant_and_one_tick_apart_they_may_be() {
-    let services = |long: u32| {
-        let ms = |i: u32| if i.wrapping_mul(2_654_435_761) >> 31 == 0 { 5 } else { long };
+    let services = |short: u32, long: u32| {
+        let ms = |i: u32| if i.wrapping_mul(2_654_435_761) >> 31 == 0 { short } else { long };
         (0..400).fold(String::from("service_ms"), |text, i| format!("{text}\n{}", ms(i)))
     };
-    let apart = fitted(&services(7));
-    assert!(apart.family("service", Family::Constant).unwrap().rejected);
-    near(value(&apart, "service.scv"), 0.028, 0.05);
-    let beside = fitted(&services(6));
+    for (short, long, scv) in [(5, 7, 0.028), (200, 202, 2.475e-5)] {
+        let apart = fitted(&services(short, long));
+        assert!(apart.family("service", Family::Constant).unwrap().rejected, "{short} and {long} ms");
+        near(value(&apart, "service.scv"), scv, 0.05);
+    }
+    let fine = fitted(&services(200, 201));
+    assert!(!fine.family("service", Family::Constant).unwrap().rejected);
+    let beside = fitted(&services(5, 6));
     assert!(!beside.family("service", Family::Constant).unwrap().rejected);
     let scv = beside.get("service.scv").unwrap();
     // A uniform from 5 to 6 ms would read the same.

@@ -138,7 +138,7 @@ pub fn fit(trace: &Trace, options: Options) -> Result<Fit> {
         return Err(ModelError::parameter(
             "trace",
             "no time in it is above zero",
-            "check the columns and their units",
+            "check the columns and their units; of packets captured without a time it reads 0",
         ));
     }
     let mut notes = trace.notes.clone();

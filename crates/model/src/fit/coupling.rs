@@ -53,8 +53,7 @@ impl Coupling {
 
 /// What differs by rounding only has no order.
 fn same(series: &Series) -> bool {
-    let of = |better: fn(f64, f64) -> f64, start| series.values.iter().fold(start, |a, b| better(a, *b));
-    is_constant(of(f64::min, f64::INFINITY), of(f64::max, 0.0), series.rounding)
+    is_constant(&series.values, series.rounding)
 }
 
 /// Of pairs evenly spread over the trace; a rank correlation of all of ten million tells no more.

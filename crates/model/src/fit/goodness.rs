@@ -99,7 +99,7 @@ pub(super) fn fit(
 /// A constant is what differs by rounding only: it needs no draws.
 fn constant(ascending: &[f64], rounding: f64, distribution: Distribution) -> Fitted {
     let mean = distribution.mean();
-    let holds = is_constant(ascending[0], ascending[ascending.len() - 1], rounding);
+    let holds = is_constant(ascending, rounding);
     let below = ascending.partition_point(|x| *x < mean) as f64 / ascending.len() as f64;
     let (ks, p) = if holds { (0.0, 1.0) } else { (below.max(1.0 - below), 0.0) };
     Fitted {
@@ -115,11 +115,31 @@ fn constant(ascending: &[f64], rounding: f64, distribution: Distribution) -> Fit
     }
 }
 
-/// Whether values from `least` to `most` can be the readings of one constant, which may differ by `rounding`; by twice that
-/// where it is next to nothing beside them, since readings may have been rounded before.
-pub(super) fn is_constant(least: f64, most: f64, rounding: f64) -> bool {
-    let rounding = if rounding < FINE * most { 2.0 * rounding } else { rounding };
-    most - least <= one_unit(rounding, most).max(1e-12 * most)
+/// Whether values can be the readings of one constant: rounded once, they differ by `rounding` at most. Where that is next
+/// to nothing beside them, a clock that ticks at other places than it is written in may have rounded them before.
+pub(super) fn is_constant(values: &[f64], rounding: f64) -> bool {
+    let (least, most) =
+        values.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), x| (least.min(*x), most.max(*x)));
+    if most - least <= one_unit(rounding, most).max(1e-12 * most) {
+        return true;
+    }
+    let may_be_twice = rounding < FINE * most && most - least <= one_unit(2.0 * rounding, most);
+    may_be_twice && is_rounded_twice(values, 0.5 * (least + most), rounding)
+}
+
+/// Whether values within a unit on either side of `middle` can be the readings of one constant, rounded by a clock and once more.
+///
+/// A clock that ticks no more coarsely than the unit shows two beside each other, the later one with probability p. Where a
+/// multiple of the unit lies between them, a of it above the earlier and b below the later, the earlier is written as one
+/// unit less with probability a, the later as one more with probability b, and a + b ≤ 1. So the shares (1 − p)·a and p·b
+/// of the outer readings have roots whose sum is 1 at most (Cauchy and Schwarz), and any such shares can be. Of two outer
+/// readings without any between them the sum is above 1. The sum is known to half the root of 1 / n.
+fn is_rounded_twice(values: &[f64], middle: f64, rounding: f64) -> bool {
+    let n = values.len() as f64;
+    let share = |is_outer: &dyn Fn(f64) -> bool| values.iter().filter(|x| is_outer(**x)).count() as f64 / n;
+    let below = share(&|x| x < middle - 0.5 * rounding);
+    let above = share(&|x| x > middle + 0.5 * rounding);
+    below.sqrt() + above.sqrt() <= 1.0 + 0.5 / n.sqrt()
 }
 
 /// A difference of readings, with room for floating point.
@@ -266,8 +286,34 @@ mod tests {
         values[19] = 3.001e-6;
         assert_eq!(fit(Family::Constant, &values, 0.0, 0.0, 1).unwrap().ad_p, 0.0);
         assert_eq!(fit(Family::Constant, &values, 1e-9, 0.0, 1).unwrap().ad_p, 1.0);
-        // Two ticks of a coarse clock apart is no rounding of one constant.
-        values[19] = 3.2e-6;
-        assert_eq!(fit(Family::Constant, &values, 0.1e-6, 0.0, 1).unwrap().ad_p, 0.0);
+        // Two ticks of a clock apart, coarse or fine, is no rounding of one constant.
+        for (rounding, apart) in [(0.1e-6, 3.2e-6), (1e-9, 3.002e-6)] {
+            values[19] = apart;
+            assert_eq!(fit(Family::Constant, &values, rounding, 0.0, 1).unwrap().ad_p, 0.0, "{rounding}");
+        }
+    }
+
+    /// By a clock whose ticks are 0.7 of the unit that readings are written in.
+    #[test]
+    fn what_was_rounded_twice_is_constant_and_two_values_two_units_apart_are_not() {
+        let mut generator = Xoshiro256PlusPlus::seed_from_u64(5);
+        let read = |time: f64| ((time / 0.7).floor() * 0.7).round();
+        let mut service = || {
+            let start = 1e6 * generator.random::<f64>();
+            read(start + 1000.0) - read(start)
+        };
+        let services: Vec<f64> = (0..2000).map(|_| service()).collect();
+        let levels = |values: &[f64]| {
+            let mut values: Vec<i64> = values.iter().map(|x| *x as i64).collect();
+            values.sort_unstable();
+            values.dedup();
+            values
+        };
+        assert_eq!(levels(&services), [999, 1000, 1001]);
+        assert!(is_constant(&services, 1.0));
+        for few in [1, 20, 1000] {
+            let two: Vec<f64> = (0..2000).map(|i| if i < few { 1000.0 } else { 1002.0 }).collect();
+            assert!(!is_constant(&two, 1.0), "{few}");
+        }
     }
 }

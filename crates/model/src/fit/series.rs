@@ -102,7 +102,7 @@ pub(super) fn examine(series: &Series, seed: u64) -> Option<Examined> {
     let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len().max(1) as f64;
     let coarse = too_coarse(&ascending, unit).then_some(unit);
     // What is left of a constant is rounding, whose order says nothing.
-    let differs = coarse.is_some() || !is_constant(range.0, range.1, series.rounding);
+    let differs = coarse.is_some() || !is_constant(values, series.rounding);
     let levels = levels(&ascending, series.rounding);
     let level = |value: &f64| levels[levels.partition_point(|level| level <= value).saturating_sub(1)];
     // Nor does the order of what differs by rounding only.
