@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use tollway_model::general::{GiM1, Md1, Mg1};
+use tollway_model::markovian::{FiniteSource, Mmc, Mmck};
 use tollway_model::{Distribution, catalogue};
 
 fn read(text: &str) -> Distribution {
@@ -244,6 +245,18 @@ fn nearly_constant_services_make_nearly_md1() {
     }
 }
 
+/// ∫ 2t P(W > t) dt by Simpson's rule, up to where nobody waits that long.
+fn area_of_square(end: f64, survival: impl Fn(f64) -> f64) -> f64 {
+    let steps = 4000;
+    let width = end / f64::from(steps);
+    let weighted = |i: u32| {
+        let t = f64::from(i) * width;
+        let weight = if i == 0 || i == steps { 1.0 } else { 2.0 + 2.0 * f64::from(i % 2) };
+        weight * 2.0 * t * survival(t)
+    };
+    (0..=steps).map(weighted).sum::<f64>() * width / 3.0
+}
+
 /// E[W²] = ∫ 2t P(W > t) dt, of what the catalogue calls the second moment, and of the survival that it knows otherwise.
 #[test]
 fn second_moments_of_waits_are_those_of_their_survival() {
@@ -265,21 +278,31 @@ fn second_moments_of_waits_are_those_of_their_survival() {
     let constant = second("md1", &[("lambda", "8"), ("service", "0.1")]);
     close(constant, second("mg1", &[("lambda", "8"), ("service", "constant(0.1)")]), 1e-12);
     for service in ["exponential(0.1)", "gamma(0.5, 0.1)", "erlang(3, 0.1)"] {
-        let queue = tollway_model::general::Mg1::new(8.0, service.parse().unwrap()).unwrap();
-        // Simpson's rule to where nobody waits that long.
-        let (steps, end) = (4000, 20.0);
-        let width = end / f64::from(steps);
-        let sum: f64 = (0..=steps)
-            .map(|i| {
-                let t = f64::from(i) * width;
-                let weight = if i == 0 || i == steps { 1.0 } else { 2.0 + 2.0 * f64::from(i % 2) };
-                weight * 2.0 * t * queue.wait_survival(t).unwrap()
-            })
-            .sum();
-        close(second("mg1", &[("lambda", "8"), ("service", service)]), sum * width / 3.0, 1e-3);
+        let queue = Mg1::new(8.0, read(service)).unwrap();
+        let under = area_of_square(20.0, |t| queue.wait_survival(t).unwrap());
+        close(second("mg1", &[("lambda", "8"), ("service", service)]), under, 1e-3);
     }
+    for gap in ["exponential(0.125)", "erlang(4, 0.125)", "hyperexponential(0.9, 0.05, 0.1, 0.8)"] {
+        let queue = GiM1::new(read(gap), 10.0).unwrap();
+        let under = area_of_square(60.0, |t| queue.wait_survival(t));
+        close(second("gim1", &[("interarrival", gap), ("mu", "10")]), under, 1e-5);
+    }
+    for (servers, capacity) in [("1", "2"), ("1", "16"), ("3", "12")] {
+        let [c, k] = [servers, capacity].map(|text| text.parse().unwrap());
+        let queue = Mmck::new(24.0, 10.0, c, k).unwrap();
+        let under = area_of_square(8.0, |t| queue.wait_survival(t));
+        let room = [("lambda", "24"), ("mu", "10"), ("capacity", capacity)];
+        close(second("mmck", &[&room[..], &[("servers", servers)]].concat()), under, 1e-6);
+        if c == 1 {
+            close(second("mm1k", &room), under, 1e-6);
+        }
+    }
+    let machines = FiniteSource::new(1.0, 10.0, 2, 30).unwrap();
+    let under = area_of_square(8.0, |t| machines.wait_survival(t));
+    let given = [("lambda", "1"), ("mu", "10"), ("servers", "2"), ("population", "30")];
+    close(second("finite-source", &given), under, 1e-6);
     // Two servers: C/(cμ − λ) once, twice that squared over C.
-    let two = tollway_model::markovian::Mmc::new(8.0, 5.0, 2).unwrap();
+    let two = Mmc::new(8.0, 5.0, 2).unwrap();
     let moment = second("mmc", &[("lambda", "8"), ("mu", "5"), ("servers", "2")]);
     close(moment, 2.0 * two.mean_wait().powi(2) / two.wait_probability(), 1e-12);
 }

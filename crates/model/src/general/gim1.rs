@@ -5,7 +5,7 @@ use num_complex::Complex64;
 use super::figures::{Means, with_quantiles};
 use crate::card::{Family, Given, Kind, Model, Parameter};
 use crate::numeric::{quantile, root};
-use crate::{Distribution, Result, Solution, check};
+use crate::{Distribution, Result, Solution, Unit, check};
 
 /// One server, independent gaps of one distribution, exponential services, first come first served, no limit on the
 /// queue.
@@ -70,6 +70,11 @@ impl GiM1 {
     /// Wq = σ/(μ(1 − σ)): mean wait, seconds.
     pub fn mean_wait(&self) -> f64 {
         self.sigma / (self.mu * self.rest)
+    }
+
+    /// 2σ/(μ(1 − σ))²: second moment of the wait, seconds squared.
+    pub fn wait_second_moment(&self) -> f64 {
+        2.0 * self.sigma / (self.mu * self.rest).powi(2)
     }
 
     /// W = 1/(μ(1 − σ)): mean time in the system, seconds.
@@ -163,5 +168,7 @@ fn solve(given: &Given) -> Result<Solution> {
         wait: queue.mean_wait(),
     };
     let solution = means.solution(Some(queue.idle()), Some(queue.wait_probability()));
-    with_quantiles(solution, |share| queue.wait_quantile(share), |share| queue.response_quantile(share))
+    let wait = |share| queue.wait_quantile(share);
+    let solution = with_quantiles(solution, wait, |share| queue.response_quantile(share))?;
+    Ok(solution.with("wait.second-moment", queue.wait_second_moment(), Unit::SecondsSquared))
 }

@@ -6,7 +6,7 @@ use super::mmc::MOST_SERVERS;
 use super::population::{MOST_CUSTOMERS, Population};
 use super::sojourn::Sojourn;
 use crate::card::{Family, Given, Kind, Model, Parameter};
-use crate::{Result, Solution, check};
+use crate::{Result, Solution, Unit, check};
 
 /// N customers, exponential thinking and service, several servers, first come first served.
 #[derive(Clone, Debug)]
@@ -69,6 +69,11 @@ impl FiniteSource {
     /// Mean time before service, seconds.
     pub fn mean_wait(&self) -> f64 {
         self.sojourn.mean_wait()
+    }
+
+    /// Second moment of the time before service, seconds squared.
+    pub fn wait_second_moment(&self) -> f64 {
+        self.sojourn.wait_second_moment()
     }
 
     /// Mean time from request to answer, seconds.
@@ -155,7 +160,9 @@ fn solve(given: &Given) -> Result<Solution> {
         response: system.mean_response(),
         wait_probability: system.wait_probability(),
     };
-    figures.solution(|share| system.wait_quantile(share), |share| system.response_quantile(share))
+    let wait = |share| system.wait_quantile(share);
+    let solution = figures.solution(wait, |share| system.response_quantile(share))?;
+    Ok(solution.with("wait.second-moment", system.wait_second_moment(), Unit::SecondsSquared))
 }
 
 #[cfg(test)]

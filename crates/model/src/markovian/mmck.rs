@@ -5,7 +5,7 @@ use super::figures::Figures;
 use super::mmc::MOST_SERVERS;
 use super::sojourn::Sojourn;
 use crate::card::{Family, Given, Kind, Model, Parameter};
-use crate::{ModelError, Result, Solution, check};
+use crate::{ModelError, Result, Solution, Unit, check};
 
 /// The largest room that is taken.
 pub(super) const MOST_ROOM: u64 = 1_000_000;
@@ -96,6 +96,11 @@ impl Mmck {
         self.sojourn.mean_wait()
     }
 
+    /// Second moment of the wait of a customer that is let in, seconds squared.
+    pub fn wait_second_moment(&self) -> f64 {
+        self.sojourn.wait_second_moment()
+    }
+
     /// Mean time in the system of a customer that is let in, seconds.
     pub fn mean_response(&self) -> f64 {
         self.mean_wait() + 1.0 / self.mu
@@ -140,7 +145,9 @@ impl Mmck {
             response: self.mean_response(),
             wait_probability: self.wait_probability(),
         };
-        figures.solution(|share| self.wait_quantile(share), |share| self.response_quantile(share))
+        let wait = |share| self.wait_quantile(share);
+        let solution = figures.solution(wait, |share| self.response_quantile(share))?;
+        Ok(solution.with("wait.second-moment", self.wait_second_moment(), Unit::SecondsSquared))
     }
 }
 

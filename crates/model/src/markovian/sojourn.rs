@@ -53,6 +53,13 @@ impl Sojourn {
         self.waiting.iter().sum::<f64>() / self.rate()
     }
 
+    /// Second moment of the wait, seconds squared: k ends of service of rate r have k(k + 1)/r², which is 2i summed over
+    /// i = 1 … k.
+    pub(crate) fn wait_second_moment(&self) -> f64 {
+        let terms = self.waiting.iter().enumerate().map(|(i, chance)| 2.0 * (i + 1) as f64 * chance);
+        terms.sum::<f64>() / self.rate().powi(2)
+    }
+
     /// P(wait > t).
     pub(crate) fn wait_survival(&self, t: f64) -> f64 {
         poisson::mixture(self.rate() * t, self.waiting.len() as u64, |i| self.waiting[i as usize])
@@ -124,6 +131,7 @@ mod tests {
         let wait = (1.0 + 3.0 * t + 4.5 * t * t) * (-3.0 * t).exp();
         assert!((sojourn.wait_survival(t) / wait - 1.0).abs() < 1e-13);
         assert!((sojourn.mean_wait() - 1.0).abs() < 1e-14);
+        assert!((sojourn.wait_second_moment() - 12.0 / 9.0).abs() < 1e-14);
         // ∫ of the density of the wait times the tail of the service, in closed form.
         let own = 27.0 / 2.0 * (-t).exp() * (1.0 - (-2.0 * t).exp() * (1.0 + 2.0 * t + 2.0 * t * t)) / 4.0;
         assert!((sojourn.response_survival(t) / (wait + own) - 1.0).abs() < 1e-13);
