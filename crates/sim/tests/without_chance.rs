@@ -161,7 +161,9 @@ fn no_interval_without_width_is_beside_the_truth() {
     for Case { name, period, text, exact } in sources().into_iter().chain(servers()) {
         // Of a period that is longer than the run, no run knows.
         let long_enough = [97, 500, 1000, 1001, 5003].into_iter().filter(|customers| *customers > 2 * period);
-        for (customers, replications) in long_enough.flat_map(|customers| [(customers, 8), (customers, 2)]) {
+        for (customers, replications) in
+            long_enough.flat_map(|customers| [(customers, 8), (customers, 2), (customers, 1)])
+        {
             for lindley in [true, false] {
                 let outcome = simulated(&text, customers, replications, lindley);
                 for (figure, exact) in &exact {
