@@ -58,8 +58,9 @@ impl BillDocument {
         table.blank();
         for [name, by_tolls, measured, note] in self.sums() {
             let none = String::new;
-            // On a terminal a reason has lines of its own: no column is wide enough.
-            let (note, why) = note.split_once(": ").filter(|_| width.is_some()).unwrap_or((&note, ""));
+            // On a terminal an interval and a reason have lines of their own: no column is wide enough.
+            let more = note.find(" [").filter(|_| width.is_some()).unwrap_or(note.len());
+            let (note, why) = (&note[..more], note[more..].trim_start());
             table.row([name, none(), none(), none(), by_tolls, measured, note.into()].map(Cell::plain));
             if !why.is_empty() {
                 table.across(2, Cell::plain(why));

@@ -61,9 +61,10 @@ fn two_digits(number: f64) -> String {
 }
 
 impl ShareDocument {
-    /// With its interval: `97 % [91 %, 103 %]`.
-    fn words(&self) -> String {
-        format!("{} [{}, {}]", percent(self.share), percent(self.lo), percent(self.hi))
+    /// With its interval: `97 % [91 %, 103 %]`; or what is so: `97 % explained [91 %, 103 %]`.
+    fn words(&self, what: &str) -> String {
+        let what = if what.is_empty() { String::new() } else { format!(" {what}") };
+        format!("{}{what} [{}, {}]", percent(self.share), percent(self.lo), percent(self.hi))
     }
 }
 
@@ -194,7 +195,7 @@ impl BillDocument {
             rows.push(measured(
                 "of it put down to lines, calls as measured".into(),
                 attributed.ns,
-                format!("{} attributed{why}", share.words()),
+                share.words("attributed") + &why,
             ));
         }
         let share = self.explained_words().unwrap_or_default();
@@ -217,7 +218,7 @@ impl BillDocument {
     pub(crate) fn explained_words(&self) -> Option<String> {
         self.explained_share().map(|share| {
             let why = if share.share > MORE_THAN_ALL { self.why_explained_is_more() } else { String::new() };
-            format!("{} explained{why}", share.words())
+            share.words("explained") + &why
         })
     }
 
@@ -333,12 +334,12 @@ impl BillDocument {
 
     /// A change that was tried: what it was foretold to bring and what it brought, of processor time and of time that went by.
     pub(crate) fn tried_cells(one: &TriedDocument) -> [String; 5] {
-        let foretold = |of: &Option<ShareDocument>| of.as_ref().map_or("–".into(), ShareDocument::words);
+        let foretold = |of: &Option<ShareDocument>| of.as_ref().map_or("–".into(), |share| share.words(""));
         [
             one.name.clone(),
             foretold(&one.foretold),
-            one.saved.words(),
-            format!("{} of {} rounds", one.sooner.words(), one.rounds),
+            one.saved.words(""),
+            format!("{} of {} rounds", one.sooner.words(""), one.rounds),
             one.verdict().into(),
         ]
     }
@@ -488,7 +489,7 @@ mod tests {
         assert!(unsure_share.hi - unsure_share.lo > 3.0 * (sure_share.hi - sure_share.lo));
         assert!(sure_share.lo < 0.39 && sure_share.hi > 0.45, "{sure_share:?}");
         let said = unsure.explained_words().unwrap();
-        assert!(said.starts_with("42 % [") && said.ends_with("] explained"), "{said}");
+        assert!(said.starts_with("42 % explained [") && said.ends_with(" %]"), "{said}");
     }
 
     /// "N % of the kernel's" stood where nobody had measured that.
