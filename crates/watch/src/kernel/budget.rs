@@ -16,7 +16,13 @@
 //! the pause were longer, for what was in it, slices and gaps would not tell of the program any more, but of its dear
 //! moments.
 
-use super::watch::{LONGEST, SHORTEST, SLICE};
+use std::time::Duration;
+
+/// How long it is counted in each slice, how long calls are counted by their numbers behind it at least, and how soon it is asked what it cost so far.
+pub(super) const SLICE: Duration = Duration::from_millis(10);
+/// The longest and the shortest between two slices: attaching waits for the kernel where it was detached less long ago.
+pub(super) const LONGEST: Duration = Duration::from_secs(2);
+pub(super) const SHORTEST: Duration = Duration::from_millis(50);
 
 /// Seconds of the program's time whose allowance is there from the beginning, and is kept at the most. With the
 /// 1.5 % of `tollway bill` half of it pays for 200 ms that are counted whole where counting takes up to 7 % of them, and for

@@ -5,8 +5,7 @@ use std::os::fd::AsFd;
 use tollway_bpf::assembler::Register::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
 use tollway_bpf::assembler::{Assembler, Helper, Label, Operation, When, Width};
 
-use super::layout::{name, thread};
-use super::maps::{ON_FILE, OPENS};
+use super::layout::{name, of_number, thread};
 use super::runs::{add, keep, look_up, read};
 use super::{Fields, Maps};
 use crate::numbers::{I386, NUMBERS, X32, flags_of_asking, flags_of_opening};
@@ -178,9 +177,14 @@ pub(super) fn note(program: &mut Assembler, maps: &Maps, fields: &Fields) {
     program.jump_if(When::Above, R8, NUMBERS as i32 - 1, none).store(Width::Word, R10, NUMBER, R8);
     look_up(program, &maps.on_files, NUMBER, none);
     program.load(Width::Double, R1, R0, 0).jump_if(When::Equal, R1, 0, none);
-    program.jump_if(When::NotAbove, R1, ON_FILE as i32, on_file).register(Operation::Move, R2, R1);
-    program.constant(Operation::ShiftRight, R2, OPENS as i32).store(Width::Double, R7, thread::OPENS, R2);
-    program.constant(Operation::And, R1, ON_FILE as i32).jump_if(When::Equal, R1, 0, none);
+    program.jump_if(When::NotAbove, R1, of_number::ON_FILE as i32, on_file).register(Operation::Move, R2, R1);
+    program.constant(Operation::ShiftRight, R2, of_number::OPENS as i32).store(
+        Width::Double,
+        R7,
+        thread::OPENS,
+        R2,
+    );
+    program.constant(Operation::And, R1, of_number::ON_FILE as i32).jump_if(When::Equal, R1, 0, none);
     program.place(on_file);
     program.load(Width::Double, R3, R6, 0).constant(Operation::Add, R3, ARGUMENTS[0]);
     program.jump_if(When::NotAbove, R8, I386 as i32 - 1, of_64_bits);

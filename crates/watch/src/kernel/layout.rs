@@ -209,6 +209,14 @@ pub mod call {
     pub const SIZE: usize = 96;
 }
 
+/// Bits of what is known of a call's number.
+pub mod of_number {
+    /// Its first argument is a descriptor.
+    pub const ON_FILE: u64 = 1;
+    /// From this bit on: where among the registers the address of the path is that it opens.
+    pub const OPENS: u32 = 8;
+}
+
 /// Which file has a name.
 pub mod name {
     /// The number of its inode.

@@ -6,7 +6,7 @@ use tollway_bpf::{Map, MapKind, Table, possible_cpus};
 
 use super::Detail;
 use super::files::register_of;
-use super::layout::{self, call, key, name, numbered, processor, thread, whole, word};
+use super::layout::{self, call, key, name, numbered, of_number, processor, thread, whole, word};
 use crate::numbers::{self, NUMBERS};
 
 /// Slots: threads that can be watched at once, and one that is nobody's.
@@ -18,10 +18,6 @@ const REST: u32 = 1 << 15;
 
 /// Files whose names are kept: those that were opened last.
 const NAMES: u32 = 1 << 14;
-
-/// Bits of what is known of a call's number.
-pub(super) const ON_FILE: u64 = 1;
-pub(super) const OPENS: u32 = 8;
 
 pub(crate) struct Maps {
     /// For each processor, whom it found last.
@@ -36,8 +32,8 @@ pub(crate) struct Maps {
     pub calls: Map,
     /// The same, with no file's number.
     pub rest: Map,
-    /// What calls do with files, by their numbers: [`ON_FILE`] where the first argument is a descriptor, and from
-    /// [`OPENS`] on where among the registers the address of the path is that a call opens.
+    /// What calls do with files, by their numbers: [`ON_FILE`](of_number::ON_FILE) where the first argument is a descriptor, and from
+    /// [`OPENS`](of_number::OPENS) on where among the registers the address of the path is that a call opens.
     pub on_files: Table,
     /// The paths by which files were opened.
     pub names: Map,
@@ -66,9 +62,9 @@ impl Maps {
             whole: Table::new(whole::SIZE, 1)?,
         };
         for number in 0..NUMBERS {
-            let on_file = if numbers::is_on_file(number) { ON_FILE } else { 0 };
+            let on_file = if numbers::is_on_file(number) { of_number::ON_FILE } else { 0 };
             let path = numbers::opened(number).map_or(0, |argument| register_of(number, argument));
-            maps.on_files.set(number, 0, on_file | path << OPENS);
+            maps.on_files.set(number, 0, on_file | path << of_number::OPENS);
         }
         // The first slot is nobody's: it stands for none.
         (1..SLOTS).try_for_each(|slot| maps.free.set(&[], &slot.to_ne_bytes()))?;

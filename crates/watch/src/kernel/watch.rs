@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tollway_core::{Error, Missing, Result};
 
-use super::budget::{Budget, Next, Pause, Stretch};
+use super::budget::{Budget, LONGEST, Next, Pause, SHORTEST, SLICE, Stretch};
 use super::cost::Cost;
 use super::extrapolation::{Extrapolation, Standing};
 use super::harvest::{Call, Seen, Timed};
@@ -24,8 +24,6 @@ use crate::start::started;
 
 /// How long a program begins, at the most: what it does meanwhile tells nothing of what it goes on with.
 const BEGINS: Duration = Duration::from_millis(100);
-/// How long it is counted in each slice, how long calls are counted by their numbers behind it at least, and how soon it is asked what it cost so far.
-pub(super) const SLICE: Duration = Duration::from_millis(10);
 /// How long calls are counted by their numbers at the most for that, where others have the processor.
 const LONGEST_SLICE: Duration = Duration::from_millis(40);
 /// How often it is asked where everything is counted, and how often of a program that may make more calls within some milliseconds: in its beginning, and
@@ -36,9 +34,7 @@ const SOON: Duration = Duration::from_millis(20);
 const SELDOM: [Passed; 2] = [Passed::Seldom, Passed::Switches];
 /// Switches and page faults in a second that are few: programs at them take less than 0.1 % of the time.
 const FEW_SWITCHES: f64 = 20_000.0;
-/// The longest and the shortest between two slices: attaching waits for the kernel where it was detached less long ago.
-pub(super) const LONGEST: Duration = Duration::from_secs(2);
-pub(super) const SHORTEST: Duration = Duration::from_millis(50);
+
 /// A program that is watched.
 pub struct Watch {
     kernel: Kernel,
