@@ -132,13 +132,14 @@ fn called_off_it_keeps_what_was_measured() {
 fn what_would_be_done_is_told_and_not_done() {
     let bench = Bench::with(SHORT);
     let (out, _) = bench.ends(&["capture", "advise", "--dry-run", "--apply"], 0);
-    for word in ["live-v3", "trials", "CAP_NET_RAW", "no interface of this machine is touched"] {
+    for word in ["live-v3", "trials", "CAP_NET_RAW", "no interface of this machine is touched", "\nwrites "] {
         assert!(out.contains(word), "{word}: {out}");
     }
     let (out, _) = bench.ends(&["capture", "advise", "--dry-run", "--json"], 0);
     let plan: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(plan["schema_version"], 1);
     assert!(plan["seconds"].as_f64().unwrap() > 5.0);
+    assert!(plan["writes"][0].as_str().unwrap().ends_with("tollway.db"), "{plan}");
     assert!(!bench.file("tollway.db").exists());
 }
 

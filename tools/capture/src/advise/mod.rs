@@ -91,7 +91,7 @@ pub fn run(
     let mut estimate = lab.estimate(&request)?;
     estimate.seconds += OVERHEAD * estimate.trials as f64;
     if options.dry_run {
-        return plan(&estimate, options.apply, json);
+        return plan(&estimate, options.apply, store, json);
     }
     if let Some(missing) = nothing_can_run(&estimate) {
         return Err(Error::Missing(missing).into());
@@ -260,11 +260,14 @@ struct Planned<'e> {
     #[serde(flatten)]
     estimate: &'e Estimate,
     applies: bool,
+    /// Files that it would write.
+    writes: Vec<String>,
 }
 
-fn plan(estimate: &Estimate, applies: bool, json: bool) -> Result<Ending> {
+fn plan(estimate: &Estimate, applies: bool, store: &Path, json: bool) -> Result<Ending> {
+    let writes = vec![store.display().to_string()];
     if json {
-        write(&Planned { schema_version: 1, estimate, applies })?;
+        write(&Planned { schema_version: 1, estimate, applies, writes })?;
         return Ok(Ending::Done);
     }
     let mut text = String::new();
@@ -280,6 +283,7 @@ fn plan(estimate: &Estimate, applies: bool, json: bool) -> Result<Ending> {
     }
     text += "\nit makes network namespaces with a cable in each, and needs CAP_SYS_ADMIN, CAP_NET_ADMIN and CAP_NET_RAW; \
              CAP_BPF besides for AF_XDP; no interface of this machine is touched\n";
+    text += &format!("writes {}\n", writes.join(", "));
     print(&text)?;
     Ok(Ending::Done)
 }
