@@ -9,6 +9,7 @@ mod namespace;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -18,7 +19,8 @@ use namespace::{LAST_NUMBER, next_number, run_within};
 use procfs::FromRead;
 use procfs::process::Status;
 use tollway_core::Error;
-use tollway_watch::kernel::Watch;
+use tollway_host::requirement::skip_test;
+use tollway_watch::kernel::{Cost, Watch};
 use tollway_watch::proc::Proc;
 use tollway_watch::traced::Traced;
 use tollway_watch::{Counts, FileKind};
@@ -33,17 +35,36 @@ const LAST_SWITCH: Duration = Duration::from_millis(50);
 const PROGRAM: &str = "TOLLWAY_SAME";
 /// The number of a process outside.
 const OTHER: &str = "TOLLWAY_OTHER";
+/// What counting costs a call outside, in nanoseconds: on no file, and on one.
+const COST: &str = "TOLLWAY_COST";
+
+static OUTSIDE: OnceLock<[u128; 2]> = OnceLock::new();
 
 /// Runs an ignored test in a namespace, while a process outside makes calls all the time whose number it is
 /// given.
 fn beside_another(test: &str, has_own_proc: bool) {
     let (Some(same), Some(_)) = (same(), watch(true, None)) else { return };
     if !Path::new(LAST_NUMBER).exists() {
-        return println!("skipped: this kernel has no {LAST_NUMBER} (CONFIG_CHECKPOINT_RESTORE)");
+        let missing = format!("this kernel has no {LAST_NUMBER} (CONFIG_CHECKPOINT_RESTORE)");
+        return skip_test(&["ns-last-pid"], &missing);
     }
     let other = Killed(Command::new(same).arg("for-ever").stdin(Stdio::null()).spawn().unwrap());
-    let environment = [(PROGRAM, same.display().to_string()), (OTHER, other.0.id().to_string())];
+    let environment = [
+        (PROGRAM, same.display().to_string()),
+        (OTHER, other.0.id().to_string()),
+        (COST, format!("{:?}", OUTSIDE.get_or_init(median_cost))),
+    ];
     run_within(test, has_own_proc, &environment);
+}
+
+/// What counting costs a call in nanoseconds, on no file and on one: medians, as others have the machine as well.
+fn median_cost() -> [u128; 2] {
+    let costs: Vec<Cost> = (0..3).map(|_| Watch::new(true, None).unwrap().cost()).collect();
+    [|cost: &Cost| cost.call, |cost: &Cost| cost.call_on_file].map(|of| {
+        let mut times: Vec<_> = costs.iter().map(|cost| of(cost).as_nanos()).collect();
+        times.sort_unstable();
+        times[1]
+    })
 }
 
 fn program() -> PathBuf {
@@ -102,6 +123,29 @@ fn started_within() {
         // It may have ended already.
         assert!(watch.processes().all(|process| process == other));
         is_a_flood(&counts_to_the_end(&mut watch, &mut child), other);
+    }
+}
+
+#[test]
+fn counting_costs_within_a_pid_namespace_what_it_costs_outside() {
+    beside_another("cost_within", true);
+}
+
+/// It is measured by the numbers of two threads, which the kernel has to be asked for here.
+#[test]
+fn counting_costs_the_same_where_proc_is_of_another_namespace() {
+    beside_another("cost_within", false);
+}
+
+#[test]
+#[ignore = "is started by counting_costs_within_a_pid_namespace_what_it_costs_outside"]
+fn cost_within() {
+    let outside = std::env::var(COST).expect("the test that starts this one says it");
+    let outside = outside.trim_matches(['[', ']']).split(", ").map(|time| time.parse::<u128>().unwrap());
+    for (within, outside) in median_cost().into_iter().zip(outside) {
+        println!("{within} ns within, {outside} ns outside");
+        // Of nobody's calls it would be next to nothing. A virtual processor is at half its speed at times.
+        assert!(within > 0 && (outside / 3..=outside * 3).contains(&within), "{within} for {outside} ns");
     }
 }
 
