@@ -1,5 +1,5 @@
-//! Threads that the kernel has in a program for its io_uring: by each way they are watched as the program's own, with the
-//! processor time that getrusage(2) has of them.
+//! Threads that the kernel has in a program for its io_uring: by each way they are watched as the program's
+//! own, with the processor time that getrusage(2) has of them.
 
 mod common;
 #[path = "common/kernel.rs"]
@@ -19,16 +19,15 @@ use tollway_watch::traced::Traced;
 use tollway_watch::{Counts, Thread};
 
 /// How long the programs run, in milliseconds.
-const LONG: &str = "1500";
+const LONG: &str = "3000";
 /// What threads in the kernel are called, of each program.
 const PROGRAMS: [(&str, &str); 2] = [("polled", "iou-sqp-"), ("workers", "iou-wrk-")];
-/// Shares that may lie between what is counted and getrusage(2).
-const SLACK: f64 = 0.03;
-/// How long the ticks are in which times are cut, or found.
+/// How long the ticks are in seconds in which times are cut, or found: of the kernel's slowest clock
+/// (CONFIG_HZ_100), which /proc counts by.
 const TICK: f64 = 0.010;
 
-/// What one of them was seen to do, and what it says itself: the seconds in the kernel of all its threads, and those that
-/// other threads than the first ran.
+/// What one of them was seen to do, and what it says itself: the seconds in the kernel of all its threads,
+/// and those that other threads than the first ran.
 struct Done {
     counts: Counts,
     all: f64,
@@ -47,7 +46,8 @@ impl Done {
     }
 }
 
-/// Seconds in the kernel: all that it ran where it is the kernel's own, else the part of it that ticks found there.
+/// Seconds in the kernel: all that it ran where it is the kernel's own, else the part of it that ticks found
+/// there.
 fn system(thread: &Thread) -> f64 {
     let seconds = |time: Option<Duration>| time.unwrap_or_default().as_secs_f64();
     let ticks = seconds(thread.user) + seconds(thread.system);
@@ -70,7 +70,7 @@ fn done(
     command.stdout(File::create(&said).unwrap());
     let (counts, status) = count(&mut command)?;
     if status.code() == Some(77) {
-        skip_test(&[], &"io_uring is not in this kernel, or is forbidden");
+        skip_test(&["io-uring"], &"io_uring is not in this kernel, or is forbidden");
         return None;
     }
     assert!(status.success(), "{status}");
@@ -79,8 +79,10 @@ fn done(
     Some(Done { counts, all: times.next().unwrap(), others: times.next().unwrap() })
 }
 
-fn is_near(found: f64, expected: f64, slack: f64) -> bool {
-    (found - expected).abs() <= SLACK * expected + slack
+/// Whether both are the same time but for some ticks.
+fn are_near(what: &str, found: f64, expected: f64, ticks: f64) {
+    println!("{what}: {found:.4} s, {expected:.4} by getrusage");
+    assert!((found - expected).abs() <= ticks * TICK, "{what}: {found} of {expected}");
 }
 
 /// Whether threads of such a name have done most of the work, and no system call.
@@ -111,9 +113,9 @@ fn by_the_kernels_tracepoints() {
         };
         let Some(done) = done(&program, what, watched) else { return };
         are_known(&done, name);
-        let (workers, all) = (done.of_workers(), done.of_all());
-        assert!(is_near(workers, done.others, 0.0), "{what}: {workers} of {}", done.others);
-        assert!(is_near(all, done.all, TICK), "{what}: {all} of {}", done.all);
+        are_near(what, done.of_workers(), done.others, 1.0);
+        // How much of the first thread's time was in the kernel is sampled by both.
+        are_near(what, done.of_all(), done.all, 3.0);
         // The thread that takes entries out of the ring gives them on, not who put them there.
         if what == "polled" {
             let operations = |worker: bool| -> u64 {
@@ -145,14 +147,10 @@ fn from_proc() {
         };
         let Some(done) = done(&program, what, watched) else { return };
         are_known(&done, name);
-        // What came after the look is in the sum of the process, in ticks; nearly nothing of what the kernel's threads did.
-        assert!(
-            is_near(done.of_workers(), done.others, 4.0 * TICK),
-            "{what}: {} of {}",
-            done.of_workers(),
-            done.others
-        );
-        assert!(is_near(done.of_all(), done.all, 2.0 * TICK), "{what}: {} of {}", done.of_all(), done.all);
+        // What came after the last look at them is in no thread's account; others may have the processor just
+        // then.
+        are_near(what, done.of_workers(), done.others, 4.0);
+        are_near(what, done.of_all(), done.all, 5.0);
     }
 }
 
@@ -167,8 +165,11 @@ fn by_ptrace() {
         };
         let Some(done) = done(&program, what, watched) else { return };
         are_known(&done, name);
-        let (workers, expected) = (done.of_workers(), done.others);
-        assert!(is_near(workers, expected, 0.0), "{what}: {workers} of {expected}");
+        are_near(what, done.of_workers(), done.others, 1.0);
+        // Of no other thread it tells how long it ran: all is what these did.
+        are_near(what, done.of_all(), done.others, 1.0);
+        let traced = done.counts.threads.iter().filter(|thread| !thread.is_kernel_worker);
+        assert!(traced.clone().all(|thread| thread.ran.is_none()), "{:?}", traced.collect::<Vec<_>>());
     }
 }
 
@@ -185,7 +186,7 @@ fn in_a_program_that_runs_by_every_way() {
             comm.is_some_and(|comm| comm.starts_with(name))
         };
         if !Path::new(&folder).exists() {
-            return skip_test(&[], &"io_uring is not in this kernel, or is forbidden");
+            return skip_test(&["io-uring"], &"io_uring is not in this kernel, or is forbidden");
         }
         until(name, || std::fs::read_dir(&folder).is_ok_and(|mut threads| threads.any(is_there)));
         let has_run = |counts: &Counts| {
