@@ -206,6 +206,50 @@ fn runs_are_compared_and_changes_tried() {
     }
 }
 
+/// The program of crates/watch/tests/programs/rings.c in the bench's folder; `None` where it cannot be made, or has no
+/// rings.
+fn rings(bench: &Bench) -> Option<String> {
+    let program = bench.file("rings").display().to_string();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../watch/tests/programs/rings.c");
+    let Ok(built) = Command::new("cc").args(["-O1", "-o", &program, source]).status() else {
+        skip("a program that uses io_uring", "cc", "install gcc");
+        return None;
+    };
+    assert!(built.success(), "cc: {built}");
+    if Command::new(&program).args(["workers", "1"]).output().unwrap().status.code() == Some(77) {
+        skip("io_uring", "io-uring", "use a kernel with CONFIG_IO_URING, and allow it");
+        return None;
+    }
+    Some(program)
+}
+
+/// What threads of the kernel do for a program's io_uring is in its bill, with the processor time that getrusage(2)
+/// has of them.
+#[test]
+fn the_time_of_io_urings_threads_is_that_of_getrusage() {
+    let bench = bench();
+    let Some(rings) = rings(&bench) else { return };
+    let ways: &[&str] = if kernel_tells() { &["kernel", "ptrace", "proc"] } else { &["ptrace", "proc"] };
+    for way in ways {
+        let arguments = ["bill", "--json", "--by", way, "--", &rings, "workers", "2000"];
+        let (out, said) = bench.ends(&arguments, 0);
+        let bill: Value = serde_json::from_str(&out).unwrap();
+        // In microseconds, the second that of other threads than the first.
+        let times = said.lines().find_map(|line| line.split_once(' ')?.1.parse::<f64>().ok());
+        let (workers, expected) =
+            (line(&bill, "threads of the kernel (io_uring, vhost)"), times.unwrap() / 1e6);
+        let found = number(&workers["inside"]) / 1e9;
+        assert!(expected > 0.1 && number(&workers["count"]) >= 1.0, "{way}: {expected} s, {workers}");
+        // One tick of the kernel's slowest clock, and from /proc a look each 20 ms that others may delay.
+        let slack = if *way == "proc" { 0.08 } else { 0.01 };
+        assert!((found - expected).abs() <= slack, "{way}: {found} of {expected} s");
+        // All of it is in the kernel.
+        if *way == "kernel" {
+            assert!(number(&bill["kernel"]["ns"]) >= 1e9 * found, "{bill}");
+        }
+    }
+}
+
 /// The dearest call is the first line by what it was measured to take, though its toll is only that of an empty call; and the two stand apart.
 #[test]
 fn a_call_that_no_toll_is_like_stands_where_it_was_measured_to_be() {
