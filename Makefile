@@ -10,7 +10,7 @@ FEATURES = --features tollway-channel/tokio
 HOSTILE_CHAINS ?= 10000000
 LIES ?= 100000000
 
-.PHONY: run test agent guard bench truth kill-test coverage long verdicts guest-test modes-bar bill-bar hostile tcp-long lies miri orderings pauses deaths both model fuzz oracle audit setup-guest clean help
+.PHONY: run test agent guard bench truth kill-test coverage long verdicts guest-test modes-bar bill-bar containers hostile tcp-long lies miri orderings pauses deaths both model fuzz oracle audit setup-guest clean help
 
 run: setup-run agent           ## set up, build, run the main job: price list and report.html
 	$(CARGO) build --release --package tollway
@@ -71,6 +71,12 @@ bill-bar: setup-bills          ## the bars of a program's bill: how far counts f
 	$(CARGO) build --release --package tollway
 	$(CARGO) build --release --package tollway-program-tool --example changes --example loops
 	$(CARGO) bench --quiet --package tollway --bench bills -- $(CURDIR)/target/release/tollway $(CURDIR)/target/release/examples $(BARS)
+
+containers: setup-test         ## programs in containers billed 20 times, and execs of other threads than the first counted 200 times (13 minutes). Root
+	TOLLWAY_TIMES=20 TOLLWAY_REQUIRE=root,bpf,ns-last-pid \
+	  $(CARGO) test --package tollway --test program_bills_containers --locked -- --nocapture --test-threads=1
+	TOLLWAY_TIMES=200 TOLLWAY_REQUIRE=cc,bpf \
+	  $(CARGO) test --package tollway-watch --test kernel_execs --locked -- --nocapture
 
 hostile: setup-test            ## hostile tenants of a crypto card, HOSTILE_CHAINS (10^7) chains of them: do neighbours, keys or the card's memory suffer? Wants the machine to itself
 	TOLLWAY_CHAINS=$(HOSTILE_CHAINS) TOLLWAY_REQUIRE=quiet \

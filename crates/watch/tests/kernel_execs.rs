@@ -41,6 +41,7 @@ fn what_the_first_thread_did_before_another_calls_exec_is_counted() {
         let again = (calls(&later, libc::SYS_getppid), calls(&later, libc::SYS_execve));
         assert_eq!(again, (0, 0), "time {time}: {counts:#?} {later:#?}");
     }
+    println!("{} of {}: what the first thread did is counted", times(), times());
 }
 
 /// Looked at all the time, each look tells what came since the one before.
@@ -73,4 +74,5 @@ fn an_exec_by_another_thread_between_two_looks_makes_nothing_be_counted_twice() 
         assert_eq!((sums[0], sums[1]), (CALLS, 2), "time {time}");
         assert_eq!(sums, expected, "time {time}: {before:#?}");
     }
+    println!("{} of {}: nothing is counted twice", times(), times());
 }
