@@ -47,6 +47,44 @@ fn exponential_services() {
     assert_eq!(rejected(&fits, "md1"), fits.len());
 }
 
+/// A queue whose clock reads whole nanoseconds, of which a service has 350 on average: one in 700 reads 0.
+fn on_whole_nanoseconds(seed: u64) -> Fit {
+    let mut generator = Xoshiro256PlusPlus::seed_from_u64(40_000 + seed);
+    let mut exponential = move || -generator.random::<f64>().ln();
+    let mut text = String::from("arrival_ns,start_ns,end_ns\n");
+    let (mut arrival, mut free) = (0.0, 0.0_f64);
+    for _ in 0..1000 {
+        arrival += 500.0 * exponential();
+        let start = free.max(arrival);
+        free = start + 350.0 * exponential();
+        writeln!(text, "{arrival:.0},{start:.0},{free:.0}").unwrap();
+    }
+    fit(&Trace::read(text.as_bytes(), None).unwrap(), Options { seed, servers: None }).unwrap()
+}
+
+/// Of 10 traces 99.9 % of the binomial lie up to 3; of 1000 (`TOLLWAY_LONG`), 35 to 65 are allowed. The model divides its
+/// 5 % among what it takes for granted, and may be rejected more seldom.
+#[test]
+fn exponential_services_on_whole_nanoseconds_are_rejected_as_often_as_others() {
+    let is_long = std::env::var_os("TOLLWAY_LONG").is_some();
+    let (traces, least, most) = if is_long { (1000, 35, 65) } else { (10, 0, 3) };
+    let fits: Vec<Fit> = (0..traces).map(on_whole_nanoseconds).collect();
+    for of in ["gap", "service"] {
+        let is_rejected = |found: &&Fit| {
+            let verdict = found.families.iter().find(|v| v.of == of && v.family == Family::Exponential);
+            verdict.unwrap().fitted.as_ref().unwrap().ad_p <= 0.05
+        };
+        let count = fits.iter().filter(is_rejected).count();
+        eprintln!("whole nanoseconds: exponential {of} rejected {count} times of {traces}");
+        assert!((least..=most).contains(&count), "{of}: rejected {count} times of {traces}");
+    }
+    for model in ["mm1", "mg1", "gim1"] {
+        let count = rejected(&fits, model);
+        eprintln!("whole nanoseconds: {model} rejected {count} times of {traces}");
+        assert!(count <= most, "{model}: rejected {count} times of {traces}");
+    }
+}
+
 #[test]
 fn constant_services() {
     let fits: Vec<Fit> = (0..traces()).map(|seed| queue(seed, 2000, |_| 1.0)).collect();
