@@ -43,7 +43,7 @@ fn by_every_way(program: &Path, arguments: &[&str]) -> Vec<Counts> {
 fn has_calls_of_32_bits(counts: &Counts) -> bool {
     let has = others(counts).values().any(|(count, ..)| *count > 1);
     if !has {
-        skip_test(&[], &"this kernel has no calls of 32 bits (CONFIG_IA32_EMULATION)");
+        skip_test(&["ia32"], &"this kernel has no calls of 32 bits (CONFIG_IA32_EMULATION)");
     }
     has
 }
@@ -82,10 +82,10 @@ fn in_a_program_of_32_bits() {
         ["-m32", "-static", "-nostdlib", "-ffreestanding", "-fno-pie", "-no-pie", "-fno-stack-protector"];
     let (_folder, program) = match built_with("bits32", &alone) {
         Ok(built) => built,
-        Err(reason) => return skip_test(&[], &reason),
+        Err(reason) => return skip_test(&["ia32"], &reason),
     };
     if std::process::Command::new(&program).status().is_err() {
-        return skip_test(&[], &"this kernel runs no programs of 32 bits (CONFIG_IA32_EMULATION)");
+        return skip_test(&["ia32"], &"this kernel runs no programs of 32 bits (CONFIG_IA32_EMULATION)");
     }
     for counts in by_every_way(&program, &[]) {
         let pid = u64::from(counts.threads[0].process);

@@ -6,22 +6,27 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
+use tollway_host::requirement::skip_test;
 
 /// Where `same` is, which everybody may run; `None` where there is no C compiler.
 #[allow(dead_code)]
 pub fn same() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<(TempDir, PathBuf)>> = OnceLock::new();
-    let built = BUILT.get_or_init(|| match built_with("same", &["-pthread"]) {
-        Err(reason) if !reason.starts_with("cc: No such file") => panic!("{reason}"),
-        built => built.ok(),
-    });
+    let built = BUILT.get_or_init(|| built("same"));
     built.as_ref().map(|(_, program)| program.as_path())
 }
 
 /// A program of programs/ in a folder of its own, which everybody may run; `None` where there is no C compiler.
 #[allow(dead_code)]
 pub fn built(name: &str) -> Option<(TempDir, PathBuf)> {
-    built_with(name, &["-pthread"]).map_err(|reason| println!("skipped: {reason}")).ok()
+    match built_with(name, &["-pthread"]) {
+        Ok(built) => Some(built),
+        Err(reason) if reason.starts_with("cc: No such file") => {
+            skip_test(&["cc"], &format!("{reason} → install gcc"));
+            None
+        }
+        Err(reason) => panic!("{reason}"),
+    }
 }
 
 /// The same with these options of the compiler.

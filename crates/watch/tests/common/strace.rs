@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
+use tollway_host::requirement::skip_test;
 use tollway_watch::Counts;
 use tollway_watch::numbers::name;
 
@@ -41,7 +42,7 @@ pub fn by_strace(program: &Path, arguments: &[&str]) -> Option<Table> {
         .stdin(Stdio::null())
         .stdout(Stdio::null());
     if let Err(error) = strace.env_remove("LD_LIBRARY_PATH").status() {
-        println!("skipped: strace: {error}");
+        skip_test(&["strace"], &format!("strace: {error} → install strace"));
         return None;
     }
     let log = fs::read_to_string(&log).unwrap();
