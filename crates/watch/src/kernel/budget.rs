@@ -165,7 +165,8 @@ impl Budget {
             return Next::GoOn(self.lasts(share, 0.0));
         }
         let slice = stretch.time.min(2.0 * SLICE.as_secs_f64());
-        if numbers <= FOR_NUMBERS * rate {
+        // What was spent beforehand is paid back more slowly then: what is exact is worth more than some seconds.
+        if numbers <= FOR_NUMBERS * rate.max(self.allowed) {
             let seconds = slice * (share - rate).max(0.0) / (rate - numbers).max(rate * (1.0 - FOR_NUMBERS));
             return Next::Pause { seconds, what: Pause::Numbered };
         }
