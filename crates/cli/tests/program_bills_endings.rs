@@ -143,18 +143,24 @@ fn a_program_in_vfork_is_ended_by_every_way() {
     }
 }
 
-/// A program that is watched as it sleeps, in a process group of its own.
-fn sleeping(bench: &Bench, way: &str) -> Child {
-    let mut command = bench.tollway(&["bill", "--by", way, "--", "sleep", "601.75"]);
+/// Seconds within which a signal ends a program that heeds it: tollway gives it 5 before it kills it.
+const AT_ONCE: f64 = 4.5;
+
+/// Programs of a test that sleep.
+fn sleepers(bench: &Bench) -> usize {
+    let sleeps = |process: &String| {
+        fs::read_to_string(format!("/proc/{process}/comm")).is_ok_and(|name| name == "sleep\n")
+            && state(&format!("/proc/{process}")) == Some('S')
+    };
+    bench.processes().iter().filter(|process| sleeps(process)).count()
+}
+
+/// A program that is watched in a process group of its own, once there are this many that sleep.
+fn sleeping(bench: &Bench, way: &str, program: &[&str], sleep: usize) -> Child {
+    let mut command = bench.tollway(&[&["bill", "--by", way, "--"], program].concat());
     command.process_group(0);
     let child = command.spawn().unwrap();
-    let sleeps = || {
-        bench.processes().iter().any(|process| {
-            fs::read_to_string(format!("/proc/{process}/comm")).is_ok_and(|name| name == "sleep\n")
-                && state(&format!("/proc/{process}")) == Some('S')
-        })
-    };
-    within(program::PATIENCE, "it is not started", sleeps);
+    within(program::PATIENCE, "it is not started", || sleepers(bench) == sleep);
     child
 }
 
@@ -164,7 +170,7 @@ fn a_signal_to_tollway_ends_the_program_and_the_bill_is_shown() {
     let _cleared = Cleared(&bench);
     for way in ways() {
         for signal in [Signal::HUP, Signal::INT, Signal::TERM] {
-            let child = sleeping(&bench, way);
+            let child = sleeping(&bench, way, &["sleep", "601.75"], 1);
             kill_process(Pid::from_child(&child), signal).unwrap();
             let (_, err) = told(&child.wait_with_output().unwrap(), 143);
             assert!(err.contains("The bill of sleep 601.75"), "{way}, {signal:?}: {err}");
@@ -181,13 +187,41 @@ fn a_signal_to_the_process_group_ends_the_program_and_the_bill_is_shown() {
         for (signal, code, name) in
             [(Signal::HUP, 129, "SIGHUP"), (Signal::INT, 130, "SIGINT"), (Signal::TERM, 143, "SIGTERM")]
         {
-            let child = sleeping(&bench, way);
+            let child = sleeping(&bench, way, &["sleep", "601.75"], 1);
             let process = Pid::from_child(&child);
             kill_process(process, signal).unwrap();
             kill_process_group(process, signal).unwrap();
             let (_, err) = told(&child.wait_with_output().unwrap(), code);
             assert!(err.contains("The bill of sleep 601.75"), "{way}, {name}: {err}");
             assert!(err.contains(&format!("ended by {name}")) && !err.contains("reset"), "{way}: {err}");
+        }
+    }
+}
+
+/// Who traces waited for all that it traced, and so for this child. It heeds no Ctrl-C, as a shell begins it in the
+/// background, and a signal to tollway alone ends the program and no other.
+#[test]
+fn a_signal_ends_a_program_at_once_whose_child_lives() {
+    let bench = bench();
+    let _cleared = Cleared(&bench);
+    for way in ways() {
+        for (signal, is_to_all, code) in
+            [(Signal::INT, false, 143), (Signal::TERM, false, 143), (Signal::INT, true, 130)]
+        {
+            let child = sleeping(&bench, way, &["sh", "-c", "sleep 601.5 & exec sleep 601.75"], 2);
+            let process = Pid::from_child(&child);
+            kill_process(process, signal).unwrap();
+            if is_to_all {
+                kill_process_group(process, signal).unwrap();
+            }
+            within(AT_ONCE, "the program is not ended", || sleepers(&bench) == 1);
+            within(2.0 * AT_ONCE, "tollway goes on", || state(&format!("/proc/{}", child.id())) == Some('Z'));
+            // It has the streams of the program, and would keep them open.
+            drop(Cleared(&bench));
+            let (_, err) = told(&child.wait_with_output().unwrap(), code);
+            assert!(err.contains("The bill of sh -c"), "{way}, {signal:?}: {err}");
+            let is_named = way == "proc" || err.contains("which it began and which still runs");
+            assert!(is_named, "{way}, {signal:?}: {err}");
         }
     }
 }
