@@ -391,6 +391,19 @@ fn a_dry_run_in_any_verb_makes_no_file() {
     // The steps of a request, light loads and what is found, of those that can be measured here.
     assert!(plan.contains("request-submit") && plan.contains("tollway.db"), "{plan}");
     bench.ends(&["bill", "--dry-run", "--html", "x.html", "--", "touch", "made"], 0);
+    for (arguments, writes) in [
+        (&["reproduce"][..], &["tollway.db", "REPRODUCTION.md"][..]),
+        (&["reproduce", "entropy", "--page", "x.md"], &["tollway.db", "x.md"]),
+        (&["bill", "cipher", "--output", "x.txt", "--export", "x.json"], &["tollway.db", "x.txt", "x.json"]),
+        (&["capture", "profile"], &["tollway.db", "capture-profile.html"]),
+        (&["capture", "advise"], &["tollway.db"]),
+        (&["machine", "suite", "--html", "x.html"], &["tollway.db", "x.html"]),
+    ] {
+        let (plan, _) = bench.ends(&[arguments, &["--dry-run"]].concat(), 0);
+        let line = plan.lines().rfind(|line| line.starts_with("writes "));
+        let line = line.unwrap_or_else(|| panic!("{arguments:?}: {plan}"));
+        assert!(writes.iter().all(|file| line.contains(file)), "{arguments:?}: {line}");
+    }
     bench.ends(&["measure", "--resume", "--dry-run"], 2);
     assert_eq!(fs::read_dir(bench.path()).unwrap().count(), before);
 }
