@@ -146,6 +146,25 @@ fn a_program_in_a_container_has_the_counts_that_it_has_outside() {
     println!("{} of {} in each of {} containers have their counts", times(), times(), CONTAINERS.len());
 }
 
+/// Root of a container has the capabilities that the engine leaves it: both of these are needed, and no other.
+#[test]
+fn with_cap_bpf_and_cap_perfmon_the_kernels_tracepoints_are_used() {
+    let Some(()) = can_contain() else { return };
+    let bench = bench();
+    // By their numbers (linux/capability.h), which older libraries know as well.
+    let (bpf, perfmon) = ("+cap_39", "+cap_38");
+    for (kept, (by, _)) in [(vec![bpf, perfmon], WAYS[0]), (vec![bpf], WAYS[1]), (vec![perfmon], WAYS[1])] {
+        let bounding = format!("--bounding-set=-all,{}", kept.join(","));
+        let mut unshare = Command::new("unshare");
+        unshare.args(CONTAINERS[0]).args(["--kill-child", "setpriv", "--inh-caps=-all", &bounding]);
+        unshare.args([env!("CARGO_BIN_EXE_tollway"), "bill", "--json", "--"]).args(copies().split(' '));
+        bench.set_up(&mut unshare);
+        let (out, _) = told(&unshare.output().unwrap(), 0);
+        let bill: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!((copied(&bill), &bill["watching"]["by"]), ((BYTES, BYTES), &by.into()), "{kept:?}");
+    }
+}
+
 #[test]
 fn a_change_is_tried_in_a_container() {
     let Some(()) = can_contain() else { return };
