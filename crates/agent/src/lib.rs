@@ -4,6 +4,7 @@
 //! hidden verb; the binary of this crate is the same agent on its own, small and static, for places where `tollway`
 //! is not. In a Linux guest it is the only program there is: as process 1 it is [`init`], which starts agents.
 //! On another host that is reached by ssh it is a [`keeper`] of agents.
+#![warn(missing_debug_implementations)]
 
 mod actor_thread;
 mod disk;

@@ -10,6 +10,7 @@
 //! [`ready`](Actor::ready) (it learns the addresses of the roles before it); all of them
 //! [`run`](Actor::run) in one window of a common clock; then each [`verify`](Actor::verify)s what it did and hands in
 //! its [`tally`](Actor::tally).
+#![warn(missing_debug_implementations)]
 
 mod actor;
 mod actor_record;

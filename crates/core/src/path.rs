@@ -1,5 +1,6 @@
 //! A path, its variants, and the registry that names all paths.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::{Actor, Axis, Error, Forecast, Params, Plan, Result, TollSource, Yield};
@@ -82,6 +83,12 @@ pub struct Path {
     pub claims: &'static str,
 }
 
+impl fmt::Debug for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Path").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
 impl Path {
     /// The variant of that name.
     pub fn variant(&self, name: &str) -> Result<&dyn Variant> {
@@ -106,6 +113,7 @@ impl Path {
 }
 
 /// All paths that a program knows.
+#[derive(Debug)]
 pub struct Registry {
     /// The paths, in the order in which they are shown.
     pub paths: Vec<Path>,

@@ -4,6 +4,7 @@
 //! averaged out. Within a block the processes are kept, and every trial has actors of its own in them. When a tenant
 //! dies or does not answer, the whole crew is dismissed and the next trial starts a fresh one.
 
+use std::fmt;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -146,6 +147,15 @@ struct Member<'p> {
     guest: Option<u32>,
     /// Its number with that agent.
     number: u32,
+}
+
+impl fmt::Debug for Crew<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Crew")
+            .field("target", self.target)
+            .field("agents", &self.agents)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<'a> Crew<'a> {

@@ -6,6 +6,7 @@
 //! tenth where QEMU translates), and what is compared must not be the luck of two of them. Elsewhere a boot for each block would take longer than what is
 //! measured.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -78,6 +79,15 @@ impl Lodging {
     /// The id of a guest.
     pub(crate) fn id(&self, guest: u32, instance: u32) -> Option<u32> {
         self.0.iter().find(|(g, i, _)| (*g, *i) == (guest, instance)).map(|(.., id)| *id)
+    }
+}
+
+impl fmt::Debug for Guests {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guests")
+            .field("trials", &self.trials)
+            .field("build", &self.build)
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The laboratory of a machine: what a request would do, beginning a run, and going on with one.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -97,6 +98,15 @@ pub struct Lab<'a> {
     /// How long an actor may take beyond its window, or for a command that has none, before its process is ended:
     /// [`crew::GRACE`](crate::crew::GRACE) where nobody knows better.
     pub grace: Duration,
+}
+
+impl fmt::Debug for Lab<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lab")
+            .field("target", &self.target)
+            .field("machine", &self.machine)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Lab<'_> {

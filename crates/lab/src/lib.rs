@@ -6,6 +6,7 @@
 //! ([`crew`]), and writes each trial to the store before the next begins. Points that predict themselves from tolls
 //! come last: the tolls they need are measured first, and the prediction is frozen in the store before the first
 //! trial that tests it.
+#![warn(missing_debug_implementations)]
 
 mod budget;
 mod claims;

@@ -32,6 +32,7 @@ pub trait Progress {
 }
 
 /// Watches nothing.
+#[derive(Debug)]
 pub struct Unwatched;
 
 impl Progress for Unwatched {}

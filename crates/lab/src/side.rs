@@ -125,6 +125,7 @@ impl Side {
 }
 
 /// Settings that were changed and are put back when this is dropped.
+#[derive(Debug)]
 pub struct Applied {
     before: Vec<Setting>,
 }

@@ -11,6 +11,7 @@ pub type Function = unsafe extern "C" fn(argument: usize, room: &Room) -> usize;
 pub const MAGIC: u64 = u64::from_le_bytes(*b"tollway1");
 
 /// The functions of an image, as they lie at its start.
+#[derive(Debug)]
 #[repr(C)]
 pub struct Table {
     /// [`MAGIC`].

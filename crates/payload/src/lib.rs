@@ -12,6 +12,7 @@
 //! illegal instruction.
 #![no_std]
 #![cfg(target_arch = "x86_64")]
+#![warn(missing_debug_implementations)]
 
 pub mod crossing;
 pub mod entry;

@@ -16,6 +16,7 @@
 //!
 //! There is no figure without its interval: a point with a single trial has "–". What was skipped says why and what to do
 //! about it, what failed says so, noisy figures are marked, and the p99 of batches is not taken for that of operations.
+#![warn(missing_debug_implementations)]
 
 mod bill;
 mod card;

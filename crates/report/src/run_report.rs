@@ -13,6 +13,7 @@ use crate::html::Distribution;
 const EARLIER: usize = 11;
 
 /// The report of a run.
+#[derive(Debug)]
 pub struct RunReport {
     document: RunDocument,
     distributions: Vec<Option<Distribution>>,

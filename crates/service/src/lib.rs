@@ -9,6 +9,7 @@
 //!   tenants   such lines about tenants, of whom none may fill the log
 //!   status    a socket at which each connection gets one document
 //! ```
+#![warn(missing_debug_implementations)]
 
 pub mod config;
 pub mod log;

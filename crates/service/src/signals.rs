@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 /// What signals have asked for.
+#[derive(Debug)]
 pub struct Signals {
     woken: UnixStream,
     waker: UnixStream,

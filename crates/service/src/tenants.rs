@@ -1,5 +1,6 @@
 //! Lines about tenants: what one of them does must not fill the log.
 
+use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -18,6 +19,12 @@ pub struct TenantLog {
     begun: Instant,
     /// What each may still say, and how many lines it was not allowed.
     quotas: Mutex<Vec<(Bucket, u64)>>,
+}
+
+impl fmt::Debug for TenantLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TenantLog").field("names", &self.names).finish_non_exhaustive()
+    }
 }
 
 impl TenantLog {

@@ -7,6 +7,7 @@
 //!
 //! What is durable when: every method that writes is one transaction, on the disk before it returns. The README has
 //! the tables and the journal mode.
+#![warn(missing_debug_implementations)]
 
 mod column;
 mod error;

@@ -5,6 +5,7 @@
 //! *micro-guest* is made by an agent of its own from that agent's memory ([`micro`]), and in a *Linux guest* the
 //! agents are processes of that guest ([`linux`]). All of these but the last can also live on another host, as a run's
 //! [`Target`] says ([`ssh`]). This crate knows an executable and a protocol; it knows no path.
+#![warn(missing_debug_implementations)]
 
 mod agent;
 mod connection;

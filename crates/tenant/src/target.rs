@@ -11,7 +11,7 @@ use crate::ssh::{OtherHost, Reading};
 use crate::{Agent, Executable, micro};
 
 /// A machine that is measured.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub enum Target {
     /// This one.
     #[default]

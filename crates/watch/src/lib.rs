@@ -6,6 +6,7 @@
 //! - [`traced`]: ptrace(2), without root. Exact, and slow.
 //! - [`proc`]: what the kernel counts anyway, from /proc, without root. At no cost, with little detail.
 //! - [`numbers`]: names of system calls, and which are on a file.
+#![warn(missing_debug_implementations)]
 
 mod counts;
 pub mod kernel;

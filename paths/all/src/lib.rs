@@ -1,4 +1,5 @@
 //! The registry: one line a path.
+#![warn(missing_debug_implementations)]
 
 use tollway_core::Registry;
 

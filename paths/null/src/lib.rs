@@ -2,6 +2,7 @@
 //!
 //! What is measured here is the harness itself: the floor under every other figure, in a batch and stamped one by
 //! one. It is also the template of a path: copy the folder, rename it, add it to `paths/all`.
+#![warn(missing_debug_implementations)]
 
 mod nothing;
 

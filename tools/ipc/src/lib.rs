@@ -9,6 +9,7 @@
 //!
 //! It is mounted in the program as a verb; each command is a module here or, of the three that measure, in [`sweep`]; its options are in
 //! [`args`].
+#![warn(missing_debug_implementations)]
 
 pub mod advise;
 pub mod args;

@@ -16,6 +16,7 @@ use crate::document::{
 };
 
 /// What has become of claims, by the trials of runs.
+#[derive(Debug)]
 pub struct Reproduction {
     document: ReproductionDocument,
     /// The machine of each run in short parts.

@@ -51,6 +51,7 @@ impl Row {
 }
 
 /// How rows of a store went from run to run.
+#[derive(Debug)]
 pub struct RowsOverTime {
     document: HistoryDocument,
 }

@@ -1,5 +1,6 @@
 //! A Linux guest from start to end.
 
+use std::fmt;
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
@@ -74,6 +75,15 @@ pub struct LinuxGuest {
     accelerator: Accelerator,
     begun: Instant,
     boot_time: Option<Duration>,
+}
+
+impl fmt::Debug for LinuxGuest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LinuxGuest")
+            .field("accelerator", &self.accelerator)
+            .field("boot_time", &self.boot_time)
+            .finish_non_exhaustive()
+    }
 }
 
 impl LinuxGuest {

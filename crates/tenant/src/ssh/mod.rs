@@ -22,6 +22,7 @@ mod trouble;
 pub mod words;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -58,6 +59,12 @@ pub struct OtherHost {
     survey: Survey,
     next: AtomicU32,
     probed: Mutex<Vec<Probed>>,
+}
+
+impl fmt::Debug for OtherHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OtherHost").field("hello", &self.hello).finish_non_exhaustive()
+    }
 }
 
 impl OtherHost {

@@ -26,6 +26,7 @@ mod taken;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
@@ -100,6 +101,12 @@ pub struct Kernel {
     held_at: u64,
     /// Tracepoints that this kernel has not.
     pub absent: Vec<&'static str>,
+}
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kernel").field("absent", &self.absent).finish_non_exhaustive()
+    }
 }
 
 impl Kernel {

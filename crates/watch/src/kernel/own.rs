@@ -10,6 +10,7 @@ use super::{Detail, Kernel};
 use crate::living::threads_of;
 
 /// This process, watched until this is dropped.
+#[derive(Debug)]
 pub struct Own {
     kernel: Kernel,
     /// Held by who takes back the slots of the dead.

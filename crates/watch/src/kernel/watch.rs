@@ -5,6 +5,7 @@
 //! what a program does in a rhythm is met as often as it happens. Between them calls are counted by their numbers, where that is affordable.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
@@ -65,6 +66,16 @@ pub struct Watch {
     /// Whether it was ever not counted.
     has_paused: bool,
     extrapolation: Extrapolation,
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch")
+            .field("kernel", &self.kernel)
+            .field("children", &self.children)
+            .field("cost", &self.cost)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Watch {

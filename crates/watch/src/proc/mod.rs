@@ -24,6 +24,7 @@
 mod ledger;
 mod read;
 
+use std::fmt;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
@@ -54,6 +55,12 @@ pub struct Proc {
     /// The process that was started, and how it ended.
     program: Option<Pid>,
     status: Mutex<Option<ExitStatus>>,
+}
+
+impl fmt::Debug for Proc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Proc").field("program", &self.program).finish_non_exhaustive()
+    }
 }
 
 impl Proc {

@@ -16,6 +16,7 @@ mod tracer;
 mod workers;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
@@ -77,6 +78,15 @@ pub struct Traced {
     thread: u32,
     /// The process that was started.
     program: Option<u32>,
+}
+
+impl fmt::Debug for Traced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Traced")
+            .field("program", &self.program)
+            .field("thread", &self.thread)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Traced {
