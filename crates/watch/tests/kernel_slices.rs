@@ -187,8 +187,11 @@ fn what_was_estimated_stays_when_a_program_makes_few_calls_again() {
     within_its_interval(&["calms-down", "3000"], libc::SYS_getppid, 1.5);
 }
 
-/// Of each of some parts of a program what was found: its threads that are such, and the call.
-fn parts(arguments: &[&str], parts: &[(fn(&Thread, &Thread) -> bool, i64)]) -> Option<Vec<Vec<Found>>> {
+/// Some threads of a program, by one of them and the first one.
+type IsOne = fn(&Thread, &Thread) -> bool;
+
+/// What was found in each run of each part of a program: of a call of some of its threads.
+fn parts(arguments: &[&str], parts: &[(IsOne, i64)]) -> Option<Vec<Vec<Found>>> {
     let _alone = ALONE.lock();
     let mut all = vec![Vec::new(); parts.len()];
     for _ in 0..RUNS {
@@ -211,8 +214,7 @@ fn both_ends_of_a_pipe_have_their_own_reads_and_writes() {
     let is_here = |one: &Thread, first: &Thread| one.process == first.process;
     let is_there = |one: &Thread, first: &Thread| one.process != first.process;
     let (read, write) = (libc::SYS_read, libc::SYS_write);
-    let ends: [(fn(&Thread, &Thread) -> bool, i64); 4] =
-        [(is_here, read), (is_here, write), (is_there, read), (is_there, write)];
+    let ends: [(IsOne, i64); 4] = [(is_here, read), (is_here, write), (is_there, read), (is_there, write)];
     let Some(found) = parts(&["copies", "1500"], &ends) else { return };
     for end in found {
         assert!(median(end.iter().map(Found::share).collect()) < SLACK, "{end:?}");
@@ -223,8 +225,7 @@ fn both_ends_of_a_pipe_have_their_own_reads_and_writes() {
 fn threads_of_unlike_work_have_their_own_calls() {
     let is_fast = |one: &Thread, _: &Thread| one.name == "fast";
     let is_slow = |one: &Thread, _: &Thread| one.name == "slow";
-    let both: [(fn(&Thread, &Thread) -> bool, i64); 2] =
-        [(is_fast, libc::SYS_getppid), (is_slow, libc::SYS_getppid)];
+    let both: [(IsOne, i64); 2] = [(is_fast, libc::SYS_getppid), (is_slow, libc::SYS_getppid)];
     let Some(found) = parts(&["unlike", "1500"], &both) else { return };
     for one in found {
         assert!(median(one.iter().map(Found::share).collect()) < ROUGH, "{one:?}");
