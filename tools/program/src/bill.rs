@@ -372,6 +372,8 @@ impl Lines {
                     counts.uncertainty.iter().filter(|(what, _)| of.is_of(what)).map(|(_, half)| half).sum()
                 }
             };
+            // Less than a half is none.
+            let half = if half < 0.5 { 0.0 } else { half };
             line.is_estimate = half > 0.0;
             line.uncertainty = half;
             let off_by = line.off_by();

@@ -14,7 +14,7 @@ const LEAST: f64 = 0.01;
 
 /// What-ifs, and a shell's script that has what they are for.
 const MADE_FOR: [(&str, &str); 4] = [
-    ("reuse-memory", "exec python3 -c 'for i in range(1200): b = bytes(33 << 20)'"),
+    ("reuse-memory", "exec python3 -c 'for i in range(400): x = [b\"x\" * 65536 for j in range(64)]; del x'"),
     ("huge-pages", "exec python3 -c 'for i in range(8): x = [b\"x\" * (64 << 20) for i in range(4)]'"),
     // Who reads is woken for each line, and has the processor of who writes.
     ("batch-class", "exec taskset -c 0 sh -c 'seq 3000000 | grep --line-buffered 7 | cat > /dev/null'"),

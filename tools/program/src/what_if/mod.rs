@@ -27,7 +27,7 @@ use tollway_watch::FileKind;
 
 use crate::bill::{Bill, Line, Of};
 use crate::document::{TimeDocument, WhatIfDocument};
-use crate::prices::{Price, Prices};
+use crate::prices::{Price, Prices, user_side};
 use crate::route::moves_bytes;
 
 /// A share below which a change is not worth it.
@@ -71,15 +71,38 @@ pub fn all(bill: &Bill, prices: &Prices<'_>) -> Vec<WhatIfDocument> {
     let worth =
         |change: &Change| change.saves.ns.max(change.sooner.as_ref().map_or(f64::MIN, |sooner| sooner.ns));
     changes.sort_by(|a, b| worth(b).total_cmp(&worth(a)));
-    changes.into_iter().map(|change| told(change, bill)).collect()
+    let crossings = in_crossings(bill, prices);
+    changes.into_iter().map(|change| told(change, bill, &crossings)).collect()
 }
 
-fn told(change: Change, bill: &Bill) -> WhatIfDocument {
+/// The processor time that crossings take: the kernel's, and what their calls take in user mode; all of it where the kernel's is not known.
+fn in_crossings(bill: &Bill, prices: &Prices<'_>) -> TimeDocument {
+    let (made, _) = in_all(calls(bill).map(|(line, ..)| line));
+    let user = prices.of(&user_side()).unwrap_or_default().times(made);
+    match bill.kernel.filter(|kernel| kernel.is_sampled) {
+        Some(kernel) => {
+            let [ns, lo, hi] = [kernel.ns + user.ns, kernel.lo + user.lo, kernel.hi + user.hi];
+            TimeDocument { ns: ns.min(bill.ran), lo: lo.min(bill.ran), hi: hi.min(bill.ran) }
+        }
+        None => TimeDocument { ns: bill.ran, lo: bill.ran, hi: bill.ran },
+    }
+}
+
+fn told(change: Change, bill: &Bill, crossings: &TimeDocument) -> WhatIfDocument {
     // Nobody saves more than there is, whatever tolls and counts say.
-    let most = |all: f64| if all > 0.0 { all } else { f64::INFINITY };
+    let most = |all: f64| if bill.ran > 0.0 { all } else { f64::INFINITY };
     let span = |price: &Price, all: f64| {
         let [ns, lo, hi] = [price.ns, price.lo, price.hi].map(|saved| saved.min(most(all)));
         TimeDocument { ns, lo, hi }
+    };
+    // A process that is not started takes nothing in user mode either.
+    let saved = match (change.name, span(&change.saves, bill.ran)) {
+        ("fewer-processes", all) => all,
+        (_, TimeDocument { ns, lo, hi }) => TimeDocument {
+            ns: ns.min(most(crossings.ns)),
+            lo: lo.min(most(crossings.lo)),
+            hi: hi.min(most(crossings.hi)),
+        },
     };
     let sooner = change.sooner.as_ref().map_or(0.0, |sooner| sooner.lo);
     WhatIfDocument {
@@ -87,8 +110,8 @@ fn told(change: Change, bill: &Bill) -> WhatIfDocument {
         what: change.what,
         how: change.how,
         can_be_tried: change.can_be_tried,
-        is_worth_it: bill.ran > 0.0 && change.saves.lo > LEAST * bill.ran || sooner > LEAST * bill.watched,
-        saves: span(&change.saves, bill.ran),
+        is_worth_it: bill.ran > 0.0 && saved.lo > LEAST * bill.ran || sooner > LEAST * bill.watched,
+        saves: saved,
         sooner: change.sooner.as_ref().map(|sooner| span(sooner, bill.watched)),
         tolls: change.saves.keys,
     }
