@@ -206,7 +206,7 @@ fn ring_of_the_kernel_in_a_forked_child_asks_and_takes_nothing() {
     let mut ring = match kernel::Ring::open(&kernel::Options { files: 1, ..kernel::Options::default() }) {
         Ok(ring) => ring,
         Err(tollway_core::Error::Missing(missing)) => {
-            return tollway_host::requirement::skip_test(&["io_uring"], &missing);
+            return tollway_host::requirement::skip_test(&["io-uring"], &missing);
         }
         Err(error) => panic!("{error}"),
     };

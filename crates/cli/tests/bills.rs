@@ -61,14 +61,19 @@ fn a_planted_delay_is_unexplained() {
 #[test]
 fn a_run_of_the_store_is_shown_again() {
     let bench = Bench::with(SHORT);
-    let measured = ["bill", "capture", "--variant", "after", "--runs", "3"];
+    let measured = ["bill", "capture", "--variant", "after", "--runs", "3", "--html", "first.html"];
     let output = bench.tollway(&measured).output().unwrap();
     // With so few blocks it may close or not.
     let code = output.status.code().filter(|code| [0, 3].contains(code)).unwrap();
     let (first, _) = told(&output, code);
-    let (again, _) = told(&bench.tollway(&["bill", "--of", "1"]).output().unwrap(), 0);
+    let (again, _) =
+        told(&bench.tollway(&["bill", "--of", "1", "--html", "again.html"]).output().unwrap(), 0);
     assert_eq!(first, again);
     assert!(again.contains("Bill of capture after") && again.contains("unexplained"), "{again}");
+    for page in ["first.html", "again.html"] {
+        let page = std::fs::read_to_string(bench.file(page)).unwrap();
+        assert!(page.contains("<html") && page.contains("capture after"), "{page}");
+    }
 }
 
 #[test]

@@ -31,9 +31,8 @@ pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
     if options.program.is_asked() {
         return program_bill::bill(arguments, options);
     }
-    if let Some(file) = &options.output {
-        output::check_writable(file)?;
-    }
+    let pages: Vec<_> = options.output.iter().chain(&options.program.html).cloned().collect();
+    pages.iter().try_for_each(|file| output::check_writable(file))?;
     let Some(path) = &options.path else {
         return stored(arguments, options, options.of.unwrap_or_default());
     };
@@ -49,7 +48,7 @@ pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
         resume: false,
         together: true,
         budgeted: false,
-        pages: options.output.iter().cloned().collect(),
+        pages,
     };
     let Some((store, ended)) = work::carry_out(arguments, &options.repeats, &lab, work)? else {
         return Ok(Ending::Done);
@@ -58,6 +57,7 @@ pub fn bill(arguments: &Arguments, options: &Bill) -> Result<Ending> {
     if let Some(file) = &options.repeats.export {
         work::export_measured(file, &report)?;
     }
+    page(&report, options)?;
     show_measured(arguments, &options.repeats, options.output.as_deref(), (&report, &ended))
 }
 
@@ -173,8 +173,15 @@ fn stored(arguments: &Arguments, options: &Bill, run: i64) -> Result<Ending> {
         .into());
     }
     refuse_quiet(options, &format!("run {run}"))?;
+    page(&report, options)?;
     show(arguments, &report, options.output.as_deref())?;
     Ok(Ending::Done)
+}
+
+/// Writes the bills as a page, where one is wanted.
+fn page(report: &RunReport, options: &Bill) -> Result<()> {
+    let page = options.program.html.as_ref();
+    page.map_or(Ok(()), |file| work::write_page(file, report, || Ok(report.html_of_bills()?)).map(drop))
 }
 
 /// The sum alone is a line of a program's bill.
