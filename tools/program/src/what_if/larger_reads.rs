@@ -4,7 +4,7 @@ use tollway_core::Placement;
 use tollway_report::number::count;
 use tollway_watch::FileKind;
 
-use super::{Change, calls, comes_to, difference, gatherable, is_read, is_stream, passed};
+use super::{Change, calls, comes_to, difference, gatherable, is_read, is_stream, passed, with_unexplained};
 use crate::bill::{Bill, Of};
 use crate::prices::{Price, Prices, user_side};
 use crate::route::moves_bytes;
@@ -119,14 +119,6 @@ fn measured(bill: &Bill, prices: &Prices<'_>) -> Option<Price> {
     let user = prices.of(&user_side()).unwrap_or_default().times(count);
     let stamped = Price { ns, lo: (1.0 - STAMPS) * ns, hi: (1.0 + STAMPS) * ns, ..user.clone() };
     (ns > 0.0).then(|| stamped.of_counts_off_by(off_by / ns).plus(&user))
-}
-
-/// What the tolls do not explain may be of these calls as well as of others: small writes into a pipe take a page
-/// each, which the toll's have at hand. It is part of what may be saved at the most.
-fn with_unexplained(saves: Price, bill: &Bill) -> Price {
-    let kernel = bill.kernel.filter(|kernel| kernel.is_sampled && bill.explained.ns > 0.0);
-    let more = kernel.map_or(1.0, |kernel| kernel.ns / bill.explained.ns).max(1.0);
-    Price { hi: (saves.hi * more).min(bill.ran).max(saves.ns), ..saves }
 }
 
 /// What is saved by fewer sleeps and wake-ups at pipes through which all goes one way. Who writes what fills

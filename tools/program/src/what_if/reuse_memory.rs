@@ -1,6 +1,6 @@
 //! Memory that malloc keeps instead of giving it back and asking again.
 
-use super::{Change, calls, comes_to, passed};
+use super::{Change, calls, comes_to, passed, with_unexplained};
 use crate::bill::{Bill, Of};
 use crate::prices::{Price, Prices};
 use crate::tried::KEPT;
@@ -13,7 +13,7 @@ const USED: f64 = 8.0;
 /// which on memory goes to and fro.
 const MANY: f64 = 100.0;
 
-pub(super) fn change(bill: &Bill, _: &Prices<'_>) -> Option<Change> {
+pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
     // A process that maps its libraries and ends has no memory to keep, however many there are of it.
     let heaps = bill.evidence.heaps.iter().filter(|heap| heap.given_back >= MANY);
     let heaps: Vec<_> = heaps.filter(|heap| heap.faults >= USED * heap.given_back).collect();
@@ -28,12 +28,14 @@ pub(super) fn change(bill: &Bill, _: &Prices<'_>) -> Option<Change> {
     let called = called.fold(Price::default(), |all, one| all.plus(one));
     let called = called.times(share(heaps.iter().map(|heap| heap.calls).sum(), often));
     let faults: f64 = heaps.iter().map(|heap| heap.faults).sum();
+    // Each page that came goes as well.
+    let back = prices.page_back().unwrap_or_default().times(faults);
     let both = [Of::Fault, Of::FaultInCall];
     let often: f64 = both.iter().map(|of| passed(bill, of)).sum();
     let faults = comes_to(bill, &both[0]).plus(&comes_to(bill, &both[1])).times(share(faults, often));
-    let all = called.plus(&faults);
+    let all = called.plus(&faults).plus(&back);
     // How much of it is malloc's is not known.
-    let saves = Price { ns: all.ns / 2.0, lo: 0.0, ..all };
+    let saves = with_unexplained(Price { ns: all.ns / 2.0, lo: 0.0, ..all }, bill);
     Some(Change {
         name: "reuse-memory",
         what: "malloc keeps what is freed".into(),
