@@ -25,6 +25,9 @@ fn ending(name: &str, room: Option<usize>) -> String {
     }
 }
 
+/// The longest note that stands in the last column on a terminal, in characters: `[3.81 s, 4.05 s]`.
+const NOTE: usize = 18;
+
 impl BillDocument {
     /// For a terminal of `width` columns; `None` where the output is no terminal.
     pub fn to_text(&self, width: Option<usize>) -> String {
@@ -59,8 +62,12 @@ impl BillDocument {
         for [name, by_tolls, measured, note] in self.sums() {
             let none = String::new;
             // On a terminal an interval and a reason have lines of their own: no column is wide enough.
-            let more = note.find(" [").filter(|_| width.is_some()).unwrap_or(note.len());
-            let (note, why) = (&note[..more], note[more..].trim_start());
+            let beside = match width {
+                Some(_) if note.chars().count() <= NOTE => note.len(),
+                Some(_) => note.find(" [").unwrap_or(0),
+                None => note.len(),
+            };
+            let (note, why) = (&note[..beside], note[beside..].trim_start());
             table.row([name, none(), none(), none(), by_tolls, measured, note.into()].map(Cell::plain));
             if !why.is_empty() {
                 table.across(2, Cell::plain(why));
