@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::Result;
 use crate::columns::printable;
+use crate::number::glued;
 
 /// A table of texts.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -28,13 +29,17 @@ struct Page {
 }
 
 impl PageTable {
-    /// The same without what a terminal or a page would take for an order.
+    /// The same without what a terminal or a page would take for an order, and each number with its unit on one line.
     pub(super) fn printable(&self) -> PageTable {
         PageTable {
             title: printable(&self.title),
             lead: printable(&self.lead),
             heads: self.heads.iter().map(|text| printable(text)).collect(),
-            rows: self.rows.iter().map(|row| row.iter().map(|text| printable(text)).collect()).collect(),
+            rows: self
+                .rows
+                .iter()
+                .map(|row| row.iter().map(|text| glued(&printable(text))).collect())
+                .collect(),
         }
     }
 }
