@@ -335,8 +335,8 @@ fn what_is_wrong_with_a_number_is_named() {
         assert!(told.contains(says), "{:?}: {told}", String::from_utf8_lossy(content));
     }
     fs::write(bench.file("commas.csv"), b"0,5;0,25\n1,5;0,5\n").unwrap();
-    let (_, told) = bench.ends(&["fit", "commas.csv", "--columns", "arrival,service"], 2);
-    assert!(told.contains("line 1, column arrival: `0,5` is no number: it has a decimal comma"), "{told}");
+    let (_, error) = bench.ends(&["fit", "commas.csv", "--columns", "arrival,service"], 2);
+    assert!(error.contains("line 1, column arrival: `0,5` is no number: it has a decimal comma"), "{error}");
     fs::write(bench.file("marked.csv"), b"\xEF\xBB\xBFservice\n1\n2\n3\n").unwrap();
     bench.ends(&["fit", "marked.csv"], 0);
 }

@@ -20,6 +20,7 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
         what: "SCHED_BATCH: who is woken does not take its processor".into(),
         how: "chrt --batch 0".into(),
         can_be_tried: true,
+        in_user_mode: false,
         saves: Price { ns: all.ns / 2.0, lo: 0.0, ..all },
         sooner: None,
     })

@@ -16,6 +16,7 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
         what: "reads and writes by io_uring, 32 with one entry".into(),
         how: "io_uring_enter(2) with many operations; pays only where as many are known at once".into(),
         can_be_tried: false,
+        in_user_mode: false,
         saves: difference(&call, &operation).times(several).of_counts_off_by(off_by),
         sooner: None,
     })

@@ -18,6 +18,7 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
         what: "a clock that needs no system call".into(),
         how: "a clock source that user mode can read (tsc in /sys/devices/system/clocksource), and CLOCK_MONOTONIC instead of the clocks of processor time".into(),
         can_be_tried: true,
+        in_user_mode: false,
         saves: difference(&call, &memory).times(asked).of_counts_off_by(off_by),
         sooner: None,
     })

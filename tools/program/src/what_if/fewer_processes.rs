@@ -51,6 +51,7 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
               (xargs -n 100, find -exec … +); a worker that lives on"
             .into(),
         can_be_tried: false,
+        in_user_mode: true,
         saves: Price { ns: estimate, lo, hi: most, ..faults },
         sooner: None,
     })

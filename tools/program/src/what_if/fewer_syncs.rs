@@ -32,6 +32,7 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
         what: "8 changes made durable at once".into(),
         how: "one transaction for several changes; group commit (PostgreSQL: commit_delay; SQLite: BEGIN … COMMIT)".into(),
         can_be_tried: false,
+        in_user_mode: false,
         saves: saves?,
         sooner: Some(sooner.times(1.0 - 1.0 / TOGETHER)),
     })

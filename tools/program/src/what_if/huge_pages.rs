@@ -25,6 +25,7 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
         what: "huge pages for the heap: one fault instead of 512".into(),
         how: "GLIBC_TUNABLES=glibc.malloc.hugetlb=1, where /sys/kernel/mm/transparent_hugepage/enabled is madvise or always".into(),
         can_be_tried: true,
+        in_user_mode: false,
         saves,
         sooner: None,
     })

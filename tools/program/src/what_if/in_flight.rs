@@ -15,6 +15,7 @@ pub(super) fn change(bill: &Bill, _: &Prices<'_>) -> Option<Change> {
         what: "16 requests under way at once, each a message of its own".into(),
         how: "asynchronous instead of synchronous: whoever asks does not wait for each answer, and so neither end sleeps for each".into(),
         can_be_tried: false,
+        in_user_mode: false,
         saves,
         sooner: None,
     })

@@ -35,6 +35,7 @@ pub(super) fn change(bill: &Bill, _: &Prices<'_>) -> Option<Change> {
         what: "files that stay open".into(),
         how: "keep descriptors of what is used again (nginx: open_file_cache; SQLite: journal_mode=WAL or PERSIST)".into(),
         can_be_tried: false,
+        in_user_mode: false,
         // Some have to be opened all the same.
         saves: Price { lo: all.lo / 2.0, ..all },
         sooner: None,

@@ -61,6 +61,7 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
         what: format!("reads and writes of 64 KiB: {} calls instead of {}", count(after), count(before)),
         how: "buffer in the program (BufReader, setvbuf, readv and writev; bs=64k of dd)".into(),
         can_be_tried: false,
+        in_user_mode: false,
         saves,
         sooner: None,
     })

@@ -44,6 +44,9 @@ pub struct Change {
     pub how: String,
     /// Whether it can be made from outside.
     pub can_be_tried: bool,
+    /// Whether it also saves what the program does in user mode, beside its calls' way into the kernel: a process that is not started does
+    /// nothing there, and memory that is kept is in the caches.
+    pub in_user_mode: bool,
     /// Processor time that it saves, in nanoseconds.
     pub saves: Price,
     /// Time that goes by less, where that is foretold.
@@ -72,7 +75,7 @@ pub fn all(bill: &Bill, prices: &Prices<'_>) -> Vec<WhatIfDocument> {
         |change: &Change| change.saves.ns.max(change.sooner.as_ref().map_or(f64::MIN, |sooner| sooner.ns));
     changes.sort_by(|a, b| worth(b).total_cmp(&worth(a)));
     let crossings = in_crossings(bill, prices);
-    changes.into_iter().map(|change| told(change, bill, &crossings)).collect()
+    changes.into_iter().map(|change| document_of(change, bill, &crossings)).collect()
 }
 
 /// The processor time that crossings take: the kernel's, and what their calls take in user mode; all of it where the kernel's is not known.
@@ -88,20 +91,20 @@ fn in_crossings(bill: &Bill, prices: &Prices<'_>) -> TimeDocument {
     }
 }
 
-fn told(change: Change, bill: &Bill, crossings: &TimeDocument) -> WhatIfDocument {
+fn document_of(change: Change, bill: &Bill, crossings: &TimeDocument) -> WhatIfDocument {
     // Nobody saves more than there is, whatever tolls and counts say.
     let most = |all: f64| if bill.ran > 0.0 { all } else { f64::INFINITY };
     let span = |price: &Price, all: f64| {
         let [ns, lo, hi] = [price.ns, price.lo, price.hi].map(|saved| saved.min(most(all)));
         TimeDocument { ns, lo, hi }
     };
-    // A process that is not started takes nothing in user mode either, and memory that is kept is in the caches there.
-    let saved = match (change.name, span(&change.saves, bill.ran)) {
-        ("fewer-processes" | "reuse-memory", all) => all,
-        (_, TimeDocument { ns, lo, hi }) => TimeDocument {
-            ns: ns.min(most(crossings.ns)),
-            lo: lo.min(most(crossings.lo)),
-            hi: hi.min(most(crossings.hi)),
+    let saved = span(&change.saves, bill.ran);
+    let saved = match change.in_user_mode {
+        true => saved,
+        false => TimeDocument {
+            ns: saved.ns.min(most(crossings.ns)),
+            lo: saved.lo.min(most(crossings.lo)),
+            hi: saved.hi.min(most(crossings.hi)),
         },
     };
     let sooner = change.sooner.as_ref().map_or(0.0, |sooner| sooner.lo);

@@ -48,6 +48,7 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
             "taskset -c 0; threads that work at the same time would have to share the core".into()
         },
         can_be_tried: true,
+        in_user_mode: false,
         saves,
         sooner,
     })

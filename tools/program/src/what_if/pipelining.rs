@@ -31,6 +31,7 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
         what: "16 requests with one message".into(),
         how: "whoever asks sends the next before the last is answered (redis-benchmark -P 16, libpq's pipeline mode)".into(),
         can_be_tried: false,
+        in_user_mode: false,
         saves,
         sooner: None,
     })

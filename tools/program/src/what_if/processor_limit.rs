@@ -25,6 +25,7 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
         what: "the time of one processor and no more".into(),
         how: "cpu.max of a control group (systemd-run -p CPUQuota=100%, docker run --cpus 1)".into(),
         can_be_tried: true,
+        in_user_mode: false,
         saves,
         sooner: Some(sooner),
     })

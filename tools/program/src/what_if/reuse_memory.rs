@@ -41,6 +41,7 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
         what: "malloc keeps what is freed".into(),
         how: format!("GLIBC_TUNABLES={KEPT}"),
         can_be_tried: true,
+        in_user_mode: true,
         saves,
         sooner: None,
     })
