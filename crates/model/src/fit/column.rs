@@ -140,7 +140,7 @@ impl Column {
 /// A number as it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Number {
-    /// Exact where it is written in plain decimals.
+    /// Exact, but for digits below a femtosecond.
     pub(super) femtoseconds: i128,
     /// Digits after the point, as if there were no exponent.
     pub(super) decimals: u32,
@@ -176,7 +176,7 @@ pub(super) fn femtoseconds(text: &str, unit: i128) -> Option<Number> {
                 point = true;
                 whole = whole.checked_mul(unit)?;
             }
-            _ => return with_exponent(text, unit, decimals, significant),
+            _ => return with_exponent(text, unit, significant),
         }
     }
     if !any {
@@ -192,11 +192,24 @@ pub(super) fn femtoseconds(text: &str, unit: i128) -> Option<Number> {
 /// The largest time that is taken: 1e15 seconds.
 const LARGEST: i128 = 1_000_000_000_000_000 * FEMTOSECONDS;
 
-fn with_exponent(text: &str, unit: i128, decimals: u32, significant: u32) -> Option<Number> {
-    let value = text.parse::<f64>().ok()? * unit as f64;
-    let (_, exponent) = text.split_once(['e', 'E'])?;
-    let decimals = i64::from(decimals).saturating_sub(exponent.parse().ok()?).clamp(0, 1000) as u32;
-    (value.abs() < LARGEST as f64).then_some(Number { femtoseconds: value as i128, decimals, significant })
+/// The same number without its exponent has all its digits: a float of femtoseconds would lose those of nanoseconds since 1970.
+fn with_exponent(text: &str, unit: i128, significant: u32) -> Option<Number> {
+    if text.parse::<f64>().ok()?.abs() * unit as f64 >= LARGEST as f64 {
+        return None;
+    }
+    let (mantissa, exponent) = text.split_once(['e', 'E'])?;
+    // Below that nothing is left of the finest unit, and above it only zeros are no larger than the largest.
+    let exponent = exponent.parse::<i32>().unwrap_or(i32::MIN).clamp(-60, 60);
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let sign = &whole[..whole.len() - whole.trim_start_matches(['-', '+']).len()];
+    let digits = format!("{}{fraction}", &whole[sign.len()..]);
+    let point = (digits.len() - fraction.len()) as i32 + exponent;
+    let plain = match usize::try_from(point) {
+        Ok(point) if point >= digits.len() => format!("{sign}{digits:0<point$}"),
+        Ok(point) => format!("{sign}{}.{}", &digits[..point], &digits[point..]),
+        Err(_) => format!("{sign}0.{}{digits}", "0".repeat(point.unsigned_abs() as usize)),
+    };
+    femtoseconds(&plain, unit).map(|number| Number { significant, ..number })
 }
 
 #[cfg(test)]
@@ -233,6 +246,14 @@ mod tests {
         );
         assert_eq!(seconds("-.5"), number(-FEMTOSECONDS / 2, 1, 1));
         assert_eq!(seconds("2.5e-3"), number(FEMTOSECONDS / 400, 4, 2));
+        for (text, decimals) in
+            [("1.7000000000001357e9", 7), ("17000000000001357E-7", 7), ("+0.17000000000001357e+10", 7)]
+        {
+            assert_eq!(seconds(text), number(1_700_000_000_000_135_700_000_000, decimals, 17), "{text}");
+        }
+        assert_eq!(seconds("-25e2"), number(-2500 * FEMTOSECONDS, 0, 2));
+        assert_eq!(seconds("1e-60"), number(0, 60, 1));
+        assert_eq!(seconds("0e2000000000"), number(0, 0, 0));
         assert_eq!(seconds("0.050"), number(FEMTOSECONDS / 20, 3, 2));
         for bad in
             ["", "-", ".", "1.2.3", "NaN", "inf", "1e99", "0x10", "12s", "1e15", "999999999999999999999999"]

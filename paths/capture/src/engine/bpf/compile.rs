@@ -173,6 +173,7 @@ pub fn link_type_name(link: LinkType) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::bpf::Filter;
 
     fn text(expression: &str, link: LinkType, optimize: bool) -> String {
         compile(expression, link, Origin::Live, 96, optimize).map_or_else(|e| e.to_string(), |p| p.to_text())
@@ -227,6 +228,8 @@ mod tests {
             let error = compile(expression, link, Origin::Live, 96, true).unwrap_err();
             assert_eq!(error.is_never_true(), is_never, "{error}");
         }
-        assert_eq!(text("ip", ipv6, false).lines().last(), Some("(001) ret      #0"));
+        let unoptimised = compile("ip", ipv6, Origin::Live, 96, false).unwrap();
+        let header = [0x60, 0, 0, 0, 0, 0, 59, 64];
+        assert_eq!(Filter::new(&unoptimised).run(&header, 8), 0, "{}", unoptimised.to_text());
     }
 }
