@@ -114,8 +114,9 @@ fn by_the_kernels_tracepoints() {
         let Some(done) = done(&program, what, watched) else { return };
         are_known(&done, name);
         are_near(what, done.of_workers(), done.others, 1.0);
-        // How much of the first thread's time was in the kernel is sampled by both.
-        are_near(what, done.of_all(), done.all, 3.0);
+        // How much of the first thread's time was in the kernel is sampled, here of that thread and there of all at
+        // once: of some 0.2 s that is ± 0.02 s by chance, four ticks in one of thirty runs.
+        are_near(what, done.of_all(), done.all, 0.03 * done.all / TICK);
         // The thread that takes entries out of the ring gives them on, not who put them there.
         if what == "polled" {
             let operations = |worker: bool| -> u64 {
