@@ -208,13 +208,15 @@ fn parts(arguments: &[&str], parts: &[(IsOne, i64)]) -> Option<Vec<Vec<Found>>> 
 }
 
 /// A sum that is right hides parts that are not: 224 thousand reads of a copy through a pipe were found, of
-/// which it made 200.
+/// which it made 200. A writer that is counted finds its reader asleep more often, and does less in a second: of
+/// what else it does 12 to 17 % were missing in half of 21 bills, outside their intervals.
 #[test]
-fn both_ends_of_a_pipe_have_their_own_reads_and_writes() {
+fn both_ends_of_a_pipe_have_their_own_calls() {
     let is_here = |one: &Thread, first: &Thread| one.process == first.process;
     let is_there = |one: &Thread, first: &Thread| one.process != first.process;
-    let (read, write) = (libc::SYS_read, libc::SYS_write);
-    let ends: [(IsOne, i64); 4] = [(is_here, read), (is_here, write), (is_there, read), (is_there, write)];
+    let (read, write, other) = (libc::SYS_read, libc::SYS_write, libc::SYS_getppid);
+    let ends: [(IsOne, i64); 5] =
+        [(is_here, read), (is_here, write), (is_there, read), (is_there, write), (is_here, other)];
     let Some(found) = parts(&["copies", "1500"], &ends) else { return };
     for end in found {
         assert!(median(end.iter().map(Found::share).collect()) < SLACK, "{end:?}");

@@ -15,20 +15,21 @@
 //! less depends on how well it is known how much that is. All of it from its beginning would be too much of dear phases, as gaps behind dear slices are long: of a
 //! loop with phases of half a second, half a gap of each dear one was counted twice.
 //!
-//! Reads, writes and voluntary switches of each thread are counted by the kernel at all times; their estimates are
-//! scaled to these.
+//! Reads and writes of each thread are counted by the kernel at all times; their estimates are [scaled](scale) to that,
+//! and those of other calls where they are as many for each of these as in all slices.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::counts::{Counted, File, Thread};
-use crate::numbers;
 
 use super::cost::Cost;
 use super::harvest::Timed;
 use super::layout::numbered::OTHERS;
 use super::taken::of_numbers;
+use scale::Together;
 use table::{INSIDE, Key, TICKS, Table, add, counted, figures, is_of, kinds_of, made, thread};
 
+mod scale;
 mod table;
 
 /// Work without which a slice says nothing of a thread, in seconds.
@@ -42,8 +43,6 @@ const MIN_SHARE: f64 = 0.02;
 const ENDS: [u32; 2] = [libc::SYS_exit as u32, libc::SYS_exit_group as u32];
 /// By which part sums of numbers of 64 bits are off, and more than that.
 const ROUNDING: f64 = 1e-9;
-/// Crossings without which the kernel's own count scales nothing.
-const MIN_KNOWN: f64 = 50.0;
 /// By how much a gap that has a slice on one side only may be off, where nothing else is known.
 const ONE_SIDED: f64 = 0.25;
 /// By how much the cost of counting an event may be off. Of a loop of getppid in C it was taken to be 107 ns where the loop became 112 to 118
@@ -209,6 +208,8 @@ struct Estimate {
     /// Sums of squared errors, and errors that all gaps have in common.
     squares: BTreeMap<Counted, f64>,
     common: BTreeMap<Counted, f64>,
+    /// How reads and writes varied together with the others.
+    together: Together,
     /// A gap behind a slice in which calls were counted by their numbers, which waits for the next of these.
     waiting: Option<Waiting>,
     /// Whether there was one before.
@@ -596,30 +597,36 @@ impl Estimate {
         self.gaps += slices.len() - 1;
         let mut all = Table::new();
         let mut rates: BTreeMap<Counted, [f64; 2]> = BTreeMap::new();
+        let (mut moved, mut common_of_moved) = ([0.0; 2], 0.0);
         for (at, (slice, weight)) in slices.iter().enumerate() {
             let part = seconds * weight;
             let asked = || slice.did.iter().filter(|(key, _)| is_asked(key));
             add(&mut all, asked(), part / slice.work);
+            let common = slice.cost_error / slice.work + SLICE_ERROR;
+            moved[at] = scale::moved(asked()) / slice.work;
+            common_of_moved += moved[at] * part * common;
             let ticks = slice.did.get(&None).map_or(0.0, |figures| figures[TICKS]);
             all.entry(None).or_default()[TICKS] += ticks * part * (1.0 / slice.time() - 1.0 / slice.work);
             for (of, count) in asked().flat_map(|(key, figures)| counted(key, figures)) {
                 let (time, error) = match of {
                     Counted::Ticks => (slice.time(), 0.0),
-                    _ => (slice.work, slice.cost_error / slice.work + SLICE_ERROR),
+                    _ => (slice.work, common),
                 };
                 rates.entry(of).or_default()[at] += count / time;
                 *self.common.entry(of).or_default() += count * part / time * error;
             }
         }
-        for (of, [one, other]) in rates {
-            // Each slice stands on both sides of itself, so the errors of neighboring gaps are not independent:
-            // for equal gaps and rates of one variance this is the variance of the sum.
-            let error = match slices.len() {
-                2 => (one - other) * (GAPS / 2.0).sqrt(),
-                _ => one * ONE_SIDED,
-            };
-            *self.squares.entry(of).or_default() += (seconds * error).powi(2);
+        // Each slice stands on both sides of itself, so the errors of neighboring gaps are not independent:
+        // for equal gaps and rates of one variance this is the variance of the sum.
+        let error = |[one, other]: [f64; 2]| match slices.len() {
+            2 => seconds * (one - other) * (GAPS / 2.0).sqrt(),
+            _ => seconds * one * ONE_SIDED,
+        };
+        for (of, rates) in rates {
+            *self.squares.entry(of).or_default() += error(rates).powi(2);
+            self.together.add(of, error(rates), error(moved), slices.len() == 2);
         }
+        self.together.add_moved(error(moved), common_of_moved);
         all
     }
 
@@ -678,38 +685,6 @@ impl Estimate {
         thread(&all)
     }
 
-    /// Scales reads and writes, and sleeps, to what the kernel counted of them.
-    fn scale_to(&mut self, one: &Standing<'_>) {
-        let is_moved = |key: &Key| key.is_some_and(|(number, _)| numbers::is_accounted(number));
-        let calls = one.thread.calls.iter().filter(|calls| numbers::is_accounted(calls.number));
-        let counted: u64 = calls.map(|calls| calls.count).sum();
-        let moved = |table: &Table| -> f64 {
-            table.iter().filter(|(key, _)| is_moved(key)).map(|(_, figures)| figures[0]).sum()
-        };
-        let missing = one.moved.saturating_sub(counted) as f64 - moved(&self.numbered);
-        let estimated = moved(&self.did);
-        if missing < MIN_KNOWN || estimated < MIN_KNOWN {
-            return;
-        }
-        let scale = missing / estimated;
-        for (_, figures) in self.did.iter_mut().filter(|(key, _)| is_moved(key)) {
-            figures.iter_mut().for_each(|figure| *figure *= scale);
-        }
-        // Their sum is exact: what is uncertain is which of them they were.
-        let parts: BTreeMap<Counted, f64> =
-            self.did.iter().filter(|(key, _)| is_moved(key)).fold(BTreeMap::new(), |mut parts, one| {
-                if let (Some((number, file)), figures) = one {
-                    *parts.entry(Counted::Call(*number, file.kind)).or_default() += figures[0] / missing;
-                }
-                parts
-            });
-        for (of, part) in parts {
-            let others = (1.0 - part).max(0.0);
-            self.squares.entry(of).and_modify(|square| *square *= others * others);
-            self.common.entry(of).and_modify(|error| *error *= others);
-        }
-    }
-
     fn add(&mut self, other: &Estimate) {
         add(&mut self.did, &other.did, 1.0);
         add(&mut self.numbered, &other.numbered, 1.0);
@@ -725,11 +700,19 @@ impl Estimate {
     }
 
     fn uncertainty(&self) -> BTreeMap<Counted, f64> {
-        let t = T.get(self.gaps + KNOWN_BEFORE - 1).copied().unwrap_or(T_MANY + 2.5 / self.gaps as f64);
-        let half = |(of, square): (&Counted, &f64)| {
-            (*of, t * square.sqrt() + self.common.get(of).copied().unwrap_or(0.0))
-        };
-        self.squares.iter().map(half).collect()
+        self.squares.keys().map(|of| (*of, self.half_interval(of))).collect()
+    }
+
+    /// Of this count.
+    fn half_interval(&self, of: &Counted) -> f64 {
+        let [square, common] =
+            [&self.squares, &self.common].map(|errors| errors.get(of).copied().unwrap_or(0.0));
+        self.t() * square.sqrt() + common
+    }
+
+    /// Student's t for as many gaps as there were.
+    fn t(&self) -> f64 {
+        T.get(self.gaps + KNOWN_BEFORE - 1).copied().unwrap_or(T_MANY + 2.5 / self.gaps as f64)
     }
 }
 
