@@ -169,6 +169,39 @@ mod tests {
         assert!(bill.lines.iter().all(|line| line.of != Of::FaultInCall));
     }
 
+    /// A page costs 200 ns to give back, and unmapping 1,000 by itself.
+    struct Memory;
+
+    impl TollSource for Memory {
+        fn toll(&self, key: &TollKey) -> Option<Toll> {
+            let ns = match (key.crossing, key.kind.as_deref()) {
+                (Crossing::SystemCall, Some("munmap")) => 1_000.0,
+                // Of 16 pages.
+                (Crossing::SystemCall, Some("munmap-touched")) => 4_200.0,
+                _ => return Few.toll(key),
+            };
+            Some(made_up::toll(key, ns, 0.0))
+        }
+    }
+
+    /// A loop of lists in Python had each of its pages given back twice: by brk's stamps and at the end.
+    #[test]
+    fn pages_are_given_back_once() {
+        let pages = |munmaps: Vec<Calls>| {
+            let mut all = munmaps;
+            all.push(calls("exit_group", 1, 0));
+            let bill = Bill::of(&observed(all, 10_000), &Prices(&Memory));
+            let line = bill.lines.into_iter().find(|line| line.of == Of::PageBack);
+            line.map(|line| (line.count.round(), line.sum.unwrap().ns.round()))
+        };
+        assert_eq!(pages(Vec::new()), Some((10_000.0, 2e6)));
+        // Of nothing that was touched, its stamps are what its toll is, less the way in and out and what counting adds.
+        assert_eq!(pages(vec![calls("munmap", 80, 1_040)]), Some((10_000.0, 2e6)));
+        // Each of 80 gives 100 pages back.
+        assert_eq!(pages(vec![calls("munmap", 80, 21_040)]), Some((2_000.0, 4e5)));
+        assert_eq!(pages(vec![calls("munmap", 200, 21_040)]), None);
+    }
+
     #[test]
     fn a_screen_has_the_sum_and_as_many_lines_as_fit() {
         let names =

@@ -173,6 +173,7 @@ impl Bill {
         lines.are_within(kernel.as_ref());
         let mut lines: Vec<Line> = lines.0.into_values().collect();
         attributed::measure(&mut lines, observed, prices);
+        give_back_once(&mut lines, prices);
         lines.sort_by(|a, b| b.worth().total_cmp(&a.worth()).then_with(|| b.count.total_cmp(&a.count)));
         let attributed = Attributed::of(&lines);
         let sums = lines.iter().filter_map(|line| line.sum.as_ref());
@@ -189,6 +190,25 @@ impl Bill {
         let evidence = Evidence::of(&observed.counts, &threads);
         Bill { lines, explained, attributed, kernel, user, ran, watched, evidence }
     }
+}
+
+/// Pages that calls gave back before are not there any more at the end: as many as what these were measured to take beyond their tolls pays
+/// for, which are of memory that nobody has touched.
+fn give_back_once(lines: &mut Vec<Line>, prices: &Prices<'_>) {
+    let Some(each) = prices.page_back().filter(|each| each.ns > 0.0) else { return };
+    let beyond = lines.iter().filter_map(|line| match &line.of {
+        Of::Call(name, _) if matches!(name.as_str(), "munmap" | "brk" | "madvise" | "mremap") => {
+            Some((line.measured? - line.sum.as_ref()?.ns).max(0.0))
+        }
+        _ => None,
+    });
+    let before = beyond.sum::<f64>() / each.ns;
+    for line in lines.iter_mut().filter(|line| line.of == Of::PageBack) {
+        let left = (line.count - before).max(0.0);
+        line.sum = line.sum.take().map(|sum| sum.times(left / line.count));
+        line.count = left;
+    }
+    lines.retain(|line| line.of != Of::PageBack || line.count > 0.0);
 }
 
 /// What one thread's crossings come to, in nanoseconds.
