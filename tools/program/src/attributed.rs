@@ -43,7 +43,10 @@ impl Attributed {
 
 /// Whether what a line is of happens within calls, whose stamps have it.
 fn is_within_calls(of: &Of) -> bool {
-    matches!(of, Of::Wake(_) | Of::WakeBusy | Of::Sleep(_) | Of::AnySleep | Of::FaultInCall)
+    matches!(
+        of,
+        Of::Wake(_) | Of::WakeBusy | Of::Sleep(_) | Of::AnySleep | Of::FaultInCall | Of::PageBackInCall
+    )
 }
 
 /// Notes with each line of calls what they were measured to take, where stamps tell.
@@ -184,22 +187,32 @@ mod tests {
         }
     }
 
-    /// A loop of lists in Python had each of its pages given back twice: by brk's stamps and at the end.
+    /// A loop of lists in Python had each of its pages put down twice: by brk's stamps and at the end.
     #[test]
     fn pages_are_given_back_once() {
         let pages = |munmaps: Vec<Calls>| {
             let mut all = munmaps;
             all.push(calls("exit_group", 1, 0));
             let bill = Bill::of(&observed(all, 10_000), &Prices(&Memory));
-            let line = bill.lines.into_iter().find(|line| line.of == Of::PageBack);
-            line.map(|line| (line.count.round(), line.sum.unwrap().ns.round()))
+            let of = |of: Of| {
+                let line = bill.lines.iter().find(|line| line.of == of);
+                line.map(|line| (line.count.round(), line.sum.as_ref().unwrap().ns.round()))
+            };
+            let by_tolls = bill.attributed.map_or(0.0, |all| all.by_tolls).round();
+            (of(Of::PageBack), of(Of::PageBackInCall), by_tolls)
         };
-        assert_eq!(pages(Vec::new()), Some((10_000.0, 2e6)));
-        // Of nothing that was touched, its stamps are what its toll is, less the way in and out and what counting adds.
-        assert_eq!(pages(vec![calls("munmap", 80, 1_040)]), Some((10_000.0, 2e6)));
-        // Each of 80 gives 100 pages back.
-        assert_eq!(pages(vec![calls("munmap", 80, 21_040)]), Some((2_000.0, 4e5)));
-        assert_eq!(pages(vec![calls("munmap", 200, 21_040)]), None);
+        const FAULTS: f64 = 10e6;
+        let at_the_end = Some((10_000.0, 2e6));
+        assert_eq!(pages(Vec::new()), (at_the_end, None, 0.0));
+        // Its stamps are what its toll is, less the way in and out and what counting adds.
+        let (end, before, by_tolls) = pages(vec![calls("munmap", 80, 1_040)]);
+        assert_eq!((end, before), (at_the_end, None));
+        let exit = by_tolls - FAULTS - 2e6;
+        // Each of 80 gives 100 pages back: tolls explain these as well, and stamps have them already.
+        let found = pages(vec![calls("munmap", 80, 21_040)]);
+        assert_eq!(found, (Some((2_000.0, 4e5)), Some((8_000.0, 1.6e6)), FAULTS + 4e5 + exit));
+        let found = pages(vec![calls("munmap", 200, 21_040)]);
+        assert_eq!(found, (None, at_the_end, FAULTS + exit));
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub enum Of {
     MajorFault,
     /// Pages that processes had, given back as they end or execute another program.
     PageBack,
+    /// Those of them that calls gave back before.
+    PageBackInCall,
     /// Signals delivered.
     Signal,
     /// Interrupts of the local timer: ticks of the scheduler, and timers of high resolution that end.
@@ -173,7 +175,7 @@ impl Bill {
         lines.are_within(kernel.as_ref());
         let mut lines: Vec<Line> = lines.0.into_values().collect();
         attributed::measure(&mut lines, observed, prices);
-        give_back_once(&mut lines, prices);
+        part_pages_back(&mut lines, prices);
         lines.sort_by(|a, b| b.worth().total_cmp(&a.worth()).then_with(|| b.count.total_cmp(&a.count)));
         let attributed = Attributed::of(&lines);
         let sums = lines.iter().filter_map(|line| line.sum.as_ref());
@@ -194,7 +196,7 @@ impl Bill {
 
 /// Pages that calls gave back before are not there any more at the end: as many as what these were measured to take beyond their tolls pays
 /// for, which are of memory that nobody has touched.
-fn give_back_once(lines: &mut Vec<Line>, prices: &Prices<'_>) {
+fn part_pages_back(lines: &mut Vec<Line>, prices: &Prices<'_>) {
     let Some(each) = prices.page_back().filter(|each| each.ns > 0.0) else { return };
     let beyond = lines.iter().filter_map(|line| match &line.of {
         Of::Call(name, _) if matches!(name.as_str(), "munmap" | "brk" | "madvise" | "mremap") => {
@@ -203,12 +205,17 @@ fn give_back_once(lines: &mut Vec<Line>, prices: &Prices<'_>) {
         _ => None,
     });
     let before = beyond.sum::<f64>() / each.ns;
-    for line in lines.iter_mut().filter(|line| line.of == Of::PageBack) {
-        let left = (line.count - before).max(0.0);
-        line.sum = line.sum.take().map(|sum| sum.times(left / line.count));
-        line.count = left;
+    let Some(at) = lines.iter().position(|line| line.of == Of::PageBack).filter(|_| before > 0.0) else {
+        return;
+    };
+    let all = lines.swap_remove(at);
+    let before = before.min(all.count);
+    for (of, count) in [(Of::PageBack, all.count - before), (Of::PageBackInCall, before)] {
+        if count > 0.0 {
+            let sum = all.sum.as_ref().map(|sum| sum.times(count / all.count));
+            lines.push(Line { of, count, sum, ..all.clone() });
+        }
     }
-    lines.retain(|line| line.of != Of::PageBack || line.count > 0.0);
 }
 
 /// What one thread's crossings come to, in nanoseconds.

@@ -136,6 +136,7 @@ fn what(of: &Of) -> String {
         Of::FaultInCall => "minor page faults within calls".into(),
         Of::MajorFault => "major page faults".into(),
         Of::PageBack => "pages given back by who ended".into(),
+        Of::PageBackInCall => "pages given back by calls".into(),
         Of::Signal => "signals delivered".into(),
         Of::Timer => "local timer interrupts".into(),
         Of::Interrupt => "other interrupts taken".into(),
