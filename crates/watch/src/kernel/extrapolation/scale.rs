@@ -1,9 +1,9 @@
 //! Estimates are scaled to what the kernel counts of a thread at all times: its reads and writes.
 //!
 //! A slice tells how many calls there are in a second of work, and beside it that can be another number: a writer that is counted
-//! is slower, so that its reader sleeps more often, and then each write has to wake it. Bills of one that also made other calls had
+//! is slower, so that its reader sleeps more often, and then each write has to wake it. A bill of one with other calls as well had
 //! 7 % too few of these in the mean, while its reads and writes came out right. How one varies with the other from slice to slice
-//! tells what so many more of the one mean for the other: as many more in a loop that makes both, fewer in a program with phases of
+//! tells what more of the one means for the other: as many more in a loop that makes both, fewer in a program with phases of
 //! each, and nothing where they have nothing to do with each other (the regression estimator: W. G. Cochran, Sampling Techniques,
 //! 3rd edition, chapter 7, with its variance by residuals).
 
@@ -27,7 +27,7 @@ pub(super) struct Together {
 }
 
 impl Together {
-    /// In one gap this count may be off by so much, and reads and writes by that. With a slice on one side only it is not known whether both
+    /// Adds a gap, in which this count may be off by `error`, and reads and writes by `of_moved`. With a slice on one side only it is not known whether both
     /// would be off alike: that neither speaks for such a ratio nor against it.
     pub(super) fn add(&mut self, of: Counted, error: f64, of_moved: f64, is_between_two: bool) {
         *self.with.entry(of).or_default() += error * of_moved * if is_between_two { 1.0 } else { 0.5 };
@@ -93,15 +93,15 @@ impl Estimate {
         }
     }
 
-    /// The sum of reads and writes is exact: what is uncertain of these, which are so large a part of them, is which of them they were.
+    /// The sum of reads and writes is exact. Of a kind that is this `part` of them it is uncertain only which of them it was.
     fn know_sum(&mut self, of: Counted, part: f64) {
         let others = (1.0 - part).max(0.0);
         self.squares.entry(of).and_modify(|square| *square *= others * others);
         self.common.entry(of).and_modify(|error| *error *= others);
     }
 
-    /// How many times as many calls of this kind there were as slices tell, where there were so many times as many reads and writes:
-    /// by how both vary together. What all gaps have in common, as what counting costs, makes both wrong alike.
+    /// By what the estimate of this kind of calls is to be multiplied, where that of reads and writes is by `scale`: by how both vary
+    /// together. What all gaps have in common, as what counting costs, makes both wrong alike.
     fn regressed(&mut self, of: Counted, count: f64, moved: f64, scale: f64) -> f64 {
         let Some(square) = self.squares.get(&of).copied() else { return 1.0 };
         let common = self.common.get(&of).copied().unwrap_or(0.0);
