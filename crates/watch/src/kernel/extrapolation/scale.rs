@@ -2,7 +2,7 @@
 //!
 //! A slice tells how many calls there are in a second of work, and beside it that can be another number: a writer that is counted
 //! is slower, so that its reader sleeps more often, and then each write has to wake it. A bill of one with other calls as well had
-//! 7 % too few of these in the mean, while its reads and writes came out right. How one varies with the other from slice to slice
+//! 9 % too few of these in the median, while its reads and writes came out right. How one varies with the other from slice to slice
 //! tells what more of the one means for the other: as many more in a loop that makes both, fewer in a program with phases of
 //! each, and nothing where they have nothing to do with each other (the regression estimator: W. G. Cochran, Sampling Techniques,
 //! 3rd edition, chapter 7, with its variance by residuals).
