@@ -16,7 +16,7 @@
 //! loop with phases of half a second, half a gap of each dear one was counted twice.
 //!
 //! Reads and writes of each thread are counted by the kernel at all times; their estimates are [scaled](scale) to that,
-//! and those of other calls where they are as many for each of these as in all slices.
+//! and those of other calls go with these as far as they do from slice to slice.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -700,19 +700,11 @@ impl Estimate {
     }
 
     fn uncertainty(&self) -> BTreeMap<Counted, f64> {
-        self.squares.keys().map(|of| (*of, self.half_interval(of))).collect()
-    }
-
-    /// Of this count.
-    fn half_interval(&self, of: &Counted) -> f64 {
-        let [square, common] =
-            [&self.squares, &self.common].map(|errors| errors.get(of).copied().unwrap_or(0.0));
-        self.t() * square.sqrt() + common
-    }
-
-    /// Student's t for as many gaps as there were.
-    fn t(&self) -> f64 {
-        T.get(self.gaps + KNOWN_BEFORE - 1).copied().unwrap_or(T_MANY + 2.5 / self.gaps as f64)
+        let t = T.get(self.gaps + KNOWN_BEFORE - 1).copied().unwrap_or(T_MANY + 2.5 / self.gaps as f64);
+        let half = |(of, square): (&Counted, &f64)| {
+            (*of, t * square.sqrt() + self.common.get(of).copied().unwrap_or(0.0))
+        };
+        self.squares.iter().map(half).collect()
     }
 }
 

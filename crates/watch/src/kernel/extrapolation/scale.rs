@@ -27,8 +27,8 @@ pub(super) struct Together {
 }
 
 impl Together {
-    /// Adds a gap, in which this count may be off by `error`, and reads and writes by `of_moved`. With a slice on one side only it is not known whether both
-    /// would be off alike: that neither speaks for such a ratio nor against it.
+    /// Adds a gap, in which this count may be off by `error`, and reads and writes by `of_moved`. With a slice on one side only nobody
+    /// knows whether both are off alike: half of the product is between that and independence.
     pub(super) fn add(&mut self, of: Counted, error: f64, of_moved: f64, is_between_two: bool) {
         *self.with.entry(of).or_default() += error * of_moved * if is_between_two { 1.0 } else { 0.5 };
     }

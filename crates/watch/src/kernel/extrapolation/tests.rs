@@ -452,7 +452,7 @@ fn how_dear_counting_is_of_a_program_its_slices_tell() {
     assert!(half > 0.02 * made, "{half} of {made}");
 }
 
-/// A loop of a read and another call each, or phases of them, that does less in a second of work while it is counted.
+/// Phases, each with its share of other calls than reads and its time for a call, which is `slower` while all is counted.
 fn with_reads(rounds: &[(f64, f64)], slower: f64) -> (f64, f64, f64) {
     let (mut thread, mut estimate) = (Simulated::default(), Extrapolation::default());
     let both = |thread: &mut Simulated, seconds: f64, calls: f64, natural: f64, is_counted: bool| {
@@ -477,8 +477,8 @@ fn calls_that_come_with_reads_are_as_many_more_as_these() {
 }
 
 #[test]
-fn calls_that_have_nothing_to_do_with_reads_are_not_scaled_with_them() {
-    // Each gap begins in its phase and ends in the next: reads are known and the other calls are not.
+fn calls_of_phases_beside_those_of_reads_are_within_their_interval() {
+    // Where there are more reads there are fewer of the other calls.
     let phases = [(0.9, 1.0), (0.2, 1.0), (0.8, 1.0), (0.1, 1.0), (0.5, 1.0), (0.9, 1.0), (0.2, 1.0)];
     let (count, half, made) = with_reads(&phases, 1.0);
     assert!((count - made).abs() < half && half < 0.5 * made, "{count} ± {half} for {made}");
