@@ -49,9 +49,14 @@ fn is_within_calls(of: &Of) -> bool {
     )
 }
 
+/// What counting adds between the two stamps of a call, in nanoseconds.
+pub(crate) fn stamped(observed: &Observed) -> f64 {
+    observed.cost.map_or(0.0, |cost| cost.stamped.as_secs_f64() * 1e9)
+}
+
 /// Notes with each line of calls what they were measured to take, where stamps tell.
 pub(crate) fn measure(lines: &mut [Line], observed: &Observed, prices: &Prices<'_>) {
-    let stamped = observed.cost.map_or(0.0, |cost| cost.stamped.as_secs_f64() * 1e9);
+    let stamped = stamped(observed);
     let Some(empty) = prices.call("getppid", FileKind::None, 0.0, false).map(|price| price.ns) else {
         return;
     };

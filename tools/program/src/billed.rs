@@ -96,7 +96,6 @@ impl LineDocument {
 
 fn watching(observed: &Observed, bill: &Bill) -> WatchingDocument {
     let ns = |time: std::time::Duration| time.as_secs_f64() * 1e9;
-    let cost = observed.cost_of_counting() * 1e9;
     WatchingDocument {
         by: observed.by.into(),
         watched_s: observed.counts.watched.as_secs_f64(),
@@ -105,7 +104,7 @@ fn watching(observed: &Observed, bill: &Bill) -> WatchingDocument {
         lost: observed.counts.lost,
         call_ns: observed.cost.map(|cost| ns(cost.call)),
         call_on_file_ns: observed.cost.map(|cost| ns(cost.call_on_file)),
-        share: if bill.ran > 0.0 { cost / bill.ran } else { 0.0 },
+        share: if bill.counting > 0.0 { bill.counting / (bill.ran + bill.counting) } else { 0.0 },
         unseen: observed.unseen.clone(),
         disturbs: observed.disturbs,
     }

@@ -36,7 +36,7 @@ pub struct BillDocument {
     pub unexplained: Option<f64>,
     /// Processor time in user mode; absent where the kernel's own account does not tell.
     pub user: Option<f64>,
-    /// Processor time, all of it; 0 where it was not measured.
+    /// Processor time, all of it but what counting took; 0 where it was not measured.
     pub ran: f64,
     /// Time that the whole machine's processors had taken by its hypervisor meanwhile, as a share; absent where that is not told.
     pub steal: Option<f64>,

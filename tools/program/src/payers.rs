@@ -21,7 +21,7 @@ pub(crate) struct Payer {
 /// Threads, the dearest first.
 pub(crate) fn threads(observed: &Observed, prices: &Prices<'_>) -> Vec<Payer> {
     let threads = observed.counts.in_all();
-    let together = Together::of(&threads);
+    let together = Together::of(&threads, observed.cost_of_counting() * 1e9);
     let payers = threads.iter().map(|thread| Payer {
         name: match thread.number {
             0 => format!("{} (ended ones of process {})", thread.name, thread.process),
@@ -40,7 +40,7 @@ pub(crate) fn threads(observed: &Observed, prices: &Prices<'_>) -> Vec<Payer> {
 pub(crate) fn files(observed: &Observed, prices: &Prices<'_>) -> Vec<Payer> {
     let mut by_file: BTreeMap<File, f64> = BTreeMap::new();
     let threads = observed.counts.in_all();
-    let together = Together::of(&threads);
+    let together = Together::of(&threads, observed.cost_of_counting() * 1e9);
     for thread in &threads {
         let rhythm = Rhythm::of(thread, &together);
         for calls in thread.calls.iter().filter(|calls| calls.file.kind.is_open()) {

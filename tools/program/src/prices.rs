@@ -96,7 +96,7 @@ pub struct Asked<'a> {
     /// The share of writes that are the first to their files.
     pub begun_files: f64,
     /// The share of what is read that is in no cache, where it is read from a file's beginning to its end.
-    pub far: f64,
+    pub far: [f64; 2],
     /// Nanoseconds of processor time from one call of the kind to the next; `None` where that is not known.
     pub period: Option<f64>,
     /// Whether the process has other threads, with which it shares its descriptors.
@@ -178,7 +178,7 @@ impl Prices<'_> {
             copies: None,
             new_files: 0.0,
             begun_files: 0.0,
-            far: 0.0,
+            far: [0.0; 2],
             period: Some(0.0),
             has_others: true,
         })
@@ -348,11 +348,14 @@ impl Prices<'_> {
     /// Bytes that are read, of which a share comes from memory: besides that, its call is as cold as any.
     fn far_or_near(&self, far: &str, near: &str, asked: &Asked<'_>) -> Option<Price> {
         let of_near = self.sized(near, asked.result, asked.period)?;
-        let Some(far) = self.sized(far, asked.result, None).filter(|_| asked.far > 0.0) else {
+        let Some(far) = self.sized(far, asked.result, None).filter(|_| asked.far[1] > 0.0) else {
             return Some(of_near);
         };
         let way = self.sized(near, 1.0, asked.period)?.less(&self.sized(near, 1.0, Some(0.0))?);
-        Some(Part::surest_at_ends(asked.far).between(of_near, &far.plus(&way)))
+        let [least, most] = asked.far;
+        let part = Part::surest_at_ends((least + most) / 2.0);
+        let part = Part { unsure: part.unsure.max((most - least) / 2.0), ..part };
+        Some(part.between(of_near, &far.plus(&way)))
     }
 
     /// An epoll or a poll by how many descriptors it names: none, one and eight have tolls.

@@ -1,6 +1,7 @@
 //! How a thread's calls follow each other: what lies between two of a kind, and how many of them are on files that are new.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use tollway_watch::{Calls, File, FileKind, Thread, numbers};
 
@@ -25,7 +26,7 @@ const LAST_LEVEL: f64 = (32u64 << 20) as f64;
 
 /// What one thread's calls are priced by besides what they are.
 pub(crate) struct Rhythm {
-    /// Nanoseconds that the thread ran, where that is known.
+    /// Nanoseconds that the thread ran without what watching took of them, where that is known.
     ran: Option<f64>,
     /// Calls by their number and what they are made on.
     counts: BTreeMap<(u32, FileKind), f64>,
@@ -41,8 +42,8 @@ pub(crate) struct Rhythm {
     executed: f64,
     /// The share of processes, of all that were watched, that began as a copy of another; `None` where none was begun.
     pub copies: Option<f64>,
-    /// The share of what it reads from files' beginnings to their ends that is in no cache.
-    pub far: f64,
+    /// The least and the most that the share may be of what it reads from files' beginnings to their ends that is in no cache.
+    pub far: [f64; 2],
     /// The share of its wake-ups after which it sleeps itself: those who ask and answer in turns wake as often as they sleep.
     pub wakes_in_turns: f64,
     /// The share of its sleeps before which it woke somebody.
@@ -53,19 +54,36 @@ pub(crate) struct Rhythm {
 /// once of each.
 pub(crate) struct Together {
     copies: Option<f64>,
+    /// What watching takes of processor time for each call, in nanoseconds: the program does nothing else in it that its caches hold.
+    counting: f64,
     /// How many threads each process has.
     threads: BTreeMap<u32, usize>,
 }
 
 impl Together {
-    /// Of all threads that were watched.
-    pub(crate) fn of(all: &[Thread]) -> Together {
+    /// Of all threads that were watched, and the processor time that this took of them, in nanoseconds.
+    pub(crate) fn of(all: &[Thread], counting: f64) -> Together {
         let mut threads = BTreeMap::new();
         for thread in all {
             *threads.entry(thread.process).or_default() += 1;
         }
-        Together { copies: copies(all), threads }
+        let made: f64 = all.iter().map(made).sum();
+        Together { copies: copies(all), counting: counting / made.max(1.0), threads }
     }
+
+    /// Nanoseconds that a thread ran without what watching took of them; `None` where that is not known.
+    pub(crate) fn ran(&self, thread: &Thread) -> Option<f64> {
+        thread.ran.map(|ran| self.of_its_own(thread, ran))
+    }
+
+    fn of_its_own(&self, thread: &Thread, ran: Duration) -> f64 {
+        (ran.as_secs_f64() * 1e9 - made(thread) * self.counting).max(0.0)
+    }
+}
+
+/// Calls that a thread made.
+pub(crate) fn made(thread: &Thread) -> f64 {
+    thread.calls.iter().map(|calls| calls.count as f64).sum()
 }
 
 impl Rhythm {
@@ -82,9 +100,10 @@ impl Rhythm {
         let creates = thread.calls.iter().filter(|calls| calls.file.kind == FileKind::Created);
         let created = creates.map(|calls| calls.count as f64).sum();
         let ticks = thread.user.zip(thread.system).map(|(user, system)| user + system);
-        let ran = thread.ran.or(ticks).map(|ran| ran.as_secs_f64() * 1e9).filter(|ran| *ran > 0.0);
+        let ran = all.ran(thread).or_else(|| ticks.map(|ticks| all.of_its_own(thread, ticks)));
+        let ran = ran.filter(|ran| *ran > 0.0);
         let has_others = thread.number == 0 || all.threads.get(&thread.process).is_some_and(|many| *many > 1);
-        let made = |thread: &Thread, names: &[&str]| -> f64 {
+        let done = |names: &[&str]| -> f64 {
             let calls = thread.calls.iter();
             let calls =
                 calls.filter(|calls| numbers::name(calls.number).is_some_and(|name| names.contains(&name)));
@@ -102,10 +121,10 @@ impl Rhythm {
             closed,
             created,
             has_others,
-            has_ended: made(thread, &["exit_group"]) > 0.0,
-            executed: made(thread, &["execve", "execveat"]),
+            has_ended: done(&["exit_group"]) > 0.0,
+            executed: done(&["execve", "execveat"]),
             copies: all.copies,
-            far: (read_once(thread) / LAST_LEVEL).min(1.0),
+            far: read_once(thread).map(|bytes| (bytes / LAST_LEVEL).min(1.0)),
             wakes_in_turns: share(wakes),
             sleeps_in_turns: share(sleeps),
         }
@@ -158,18 +177,23 @@ fn copies(all: &[Thread]) -> Option<f64> {
     (copies + others > 0.0).then(|| copies / (copies + others))
 }
 
-/// Bytes that a thread read of files, those alone that it had not read before: what it read of each, by how often that was closed.
-fn read_once(thread: &Thread) -> f64 {
-    let mut files: BTreeMap<_, (f64, f64)> = BTreeMap::new();
+/// The least and the most bytes that a thread read of files without having read them before: what it read of each, by how often that was closed. Who moves
+/// to another place in a file may go back to its beginning each time, or never.
+fn read_once(thread: &Thread) -> [f64; 2] {
+    let mut files: BTreeMap<_, (f64, f64, f64)> = BTreeMap::new();
     for calls in thread.calls.iter().filter(|calls| calls.file.kind == FileKind::Regular) {
-        let (bytes, closed) = files.entry(calls.file).or_default();
+        let (bytes, closed, moved) = files.entry(calls.file).or_default();
         match numbers::name(calls.number) {
             Some("read" | "readv") => *bytes += calls.results.unwrap_or(0) as f64,
             Some("close") => *closed += calls.count as f64,
+            Some("lseek") => *moved += calls.count as f64,
             _ => {}
         }
     }
-    files.values().map(|(bytes, closed)| bytes / closed.max(1.0)).sum()
+    let sum = |times: fn(f64, f64) -> f64| {
+        files.values().map(|(bytes, closed, moved)| bytes / times(closed.max(1.0), *moved)).sum()
+    };
+    [sum(|closed, moved| closed + moved), sum(|closed, _| closed)]
 }
 
 /// How cold a call is that comes every `period` nanoseconds and takes `itself` where it is hot: 0 is hot, 1 as cold as the cold tolls.
@@ -183,8 +207,6 @@ pub(crate) fn coldness(period: f64, itself: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use tollway_watch::File;
 
     use super::*;
@@ -207,8 +229,12 @@ mod tests {
         let write = calls("write", 10);
         let all = vec![write.clone(), calls("read", 1), write.clone()];
         let thread = Thread { calls: all, ran: Some(Duration::from_micros(40)), ..Thread::default() };
-        assert_eq!(Rhythm::of(&thread, &Together::of(&[])).period(&write), Some(2_000.0));
-        assert_eq!(Rhythm::of(&Thread { ran: None, ..thread }, &Together::of(&[])).period(&write), None);
+        assert_eq!(Rhythm::of(&thread, &Together::of(&[], 0.0)).period(&write), Some(2_000.0));
+        // Watching has taken 1 µs of each of the 21 calls.
+        let watched = Together::of(std::slice::from_ref(&thread), 21_000.0);
+        let period = Rhythm::of(&thread, &watched).period(&write).unwrap();
+        assert_eq!(period, 950.0);
+        assert_eq!(Rhythm::of(&Thread { ran: None, ..thread }, &Together::of(&[], 0.0)).period(&write), None);
     }
 
     #[test]
@@ -218,21 +244,24 @@ mod tests {
             results: Some(bytes),
             ..calls(name, count)
         };
-        let far =
-            |calls: Vec<Calls>| Rhythm::of(&Thread { calls, ..Thread::default() }, &Together::of(&[])).far;
+        let far = |calls: Vec<Calls>| {
+            Rhythm::of(&Thread { calls, ..Thread::default() }, &Together::of(&[], 0.0)).far
+        };
         let files = (0..2_000).flat_map(|inode| [on("read", inode, 2, 8 << 10), on("close", inode, 1, 0)]);
-        assert_eq!(far(files.collect()), 16_000.0 / 32_768.0);
+        assert_eq!(far(files.collect()), [16_000.0 / 32_768.0; 2]);
         // One file that is read a thousand times is in the caches from the second time on.
-        assert_eq!(far(vec![on("read", 1, 2_000, 32 << 20), on("close", 1, 1_000, 0)]), 0.001);
-        assert_eq!(far(vec![on("read", 1, 1_000, 1 << 30)]), 1.0);
-        assert_eq!(far(vec![on("pread64", 1, 1_000, 1 << 30), on("write", 2, 1_000, 1 << 30)]), 0.0);
+        assert_eq!(far(vec![on("read", 1, 2_000, 32 << 20), on("close", 1, 1_000, 0)]), [0.001; 2]);
+        assert_eq!(far(vec![on("read", 1, 1_000, 1 << 30)]), [1.0; 2]);
+        // Who goes to another place as often may read all of a file, or its beginning again and again.
+        assert_eq!(far(vec![on("read", 1, 1_000, 1 << 30), on("lseek", 1, 1_023, 0)]), [1.0 / 32.0, 1.0]);
+        assert_eq!(far(vec![on("pread64", 1, 1_000, 1 << 30), on("write", 2, 1_000, 1 << 30)]), [0.0; 2]);
     }
 
     #[test]
     fn as_many_files_are_new_as_were_made() {
         let made = Calls { file: File { kind: FileKind::Created, ..File::default() }, ..calls("openat", 10) };
         let all = vec![calls("openat", 40), made, calls("fdatasync", 40), calls("pwrite64", 5)];
-        let rhythm = Rhythm::of(&Thread { calls: all.clone(), ..Thread::default() }, &Together::of(&[]));
+        let rhythm = Rhythm::of(&Thread { calls: all.clone(), ..Thread::default() }, &Together::of(&[], 0.0));
         assert_eq!([2, 3].map(|at| rhythm.new_files(&all[at])), [0.25, 1.0]);
     }
 }

@@ -8,6 +8,7 @@ use tollway_watch::{Counts, FileKind, Thread};
 use super::channels::Channels;
 use super::larger_reads::GATHERED;
 use crate::bill::name_of;
+use crate::rhythm::Together;
 use crate::route::moves_bytes;
 
 /// Processor time in nanoseconds below which a process is little more than its start and its end. By
@@ -64,7 +65,7 @@ pub(super) struct Short {
     pub faults: f64,
     /// Nanoseconds that their calls were in the kernel, as they were stamped.
     pub inside: f64,
-    /// Their processor time, in nanoseconds.
+    /// Their processor time, in nanoseconds, but what counting took of it.
     pub ran: f64,
 }
 
@@ -72,7 +73,7 @@ impl Evidence {
     /// Of all that was counted. `all` is what threads did in all; files that are used again are looked for in
     /// what was counted, as it was: slices of time that stand for others would have each file used several
     /// times.
-    pub(crate) fn of(counts: &Counts, all: &[Thread]) -> Evidence {
+    pub(crate) fn of(counts: &Counts, all: &[Thread], together: &Together) -> Evidence {
         let mut processes: BTreeMap<u32, Vec<&Thread>> = BTreeMap::new();
         for thread in all {
             processes.entry(thread.process).or_default().push(thread);
@@ -86,7 +87,7 @@ impl Evidence {
             reopened: reopened(&counts.threads),
             running: runs.map(|thread| if thread.number == 0 { 2 } else { 1 }).sum(),
             heaps: processes.values().filter(|threads| !is_short(threads)).map(|one| Heap::of(one)).collect(),
-            short: Short::of(processes.values().filter(|threads| is_short(threads)), all),
+            short: Short::of(processes.values().filter(|threads| is_short(threads)), all, together),
         }
     }
 }
@@ -104,13 +105,17 @@ impl Heap {
 impl Short {
     /// Of processes that are short: of those that were begun meanwhile, not more than there were forks. The
     /// others sleep.
-    fn of<'t>(short: impl Iterator<Item = &'t Vec<&'t Thread>>, all: &[Thread]) -> Short {
+    fn of<'t>(
+        short: impl Iterator<Item = &'t Vec<&'t Thread>>,
+        all: &[Thread],
+        together: &Together,
+    ) -> Short {
         let forks = count(&all.iter().collect::<Vec<_>>(), &FORKS);
         let mut sum = Short::default();
         for threads in short {
             sum.processes += 1.0;
             sum.faults += faults(threads);
-            sum.ran += threads.iter().map(|thread| ran(thread)).sum::<f64>();
+            sum.ran += threads.iter().filter_map(|thread| together.ran(thread)).sum::<f64>();
             let calls = threads.iter().flat_map(|thread| &thread.calls);
             sum.inside +=
                 calls.filter_map(|calls| calls.inside).map(|inside| inside.as_secs_f64() * 1e9).sum::<f64>();

@@ -34,9 +34,10 @@ pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
     let saves = difference(&now, &then);
     // On one core nobody runs while another does, and nobody waits for a core to wake: what is left is all processor time. That is so where whoever sleeps
     // is woken by one of them.
-    let takes_turns = bill.ran < 1.05 * bill.watched && its_own.min(slept) > OWN * its_own.max(slept);
+    let ran = bill.ran + bill.counting;
+    let takes_turns = ran < 1.05 * bill.watched && its_own.min(slept) > OWN * its_own.max(slept);
     let sooner = takes_turns.then(|| {
-        let idle = bill.watched - bill.ran;
+        let idle = bill.watched - ran;
         Price { ns: idle + saves.ns, lo: idle + saves.lo, hi: idle + saves.hi, ..saves.clone() }
     });
     Some(Change {

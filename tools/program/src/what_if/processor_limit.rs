@@ -11,7 +11,7 @@ const SLICE: f64 = 0.05;
 
 pub(super) fn change(bill: &Bill, prices: &Prices<'_>) -> Option<Change> {
     // What has less than that on the whole may have more for a while; how often is not known.
-    let longer = bill.ran - bill.watched;
+    let longer = bill.ran + bill.counting - bill.watched;
     if longer < SLICE * bill.watched {
         return None;
     }
