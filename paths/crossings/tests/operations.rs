@@ -110,12 +110,25 @@ fn a_protected_page_cannot_be_written() {
 }
 
 #[test]
-fn both_kinds_of_process_end_as_they_should() {
-    for kind in ["fork", "spawn"] {
+fn processes_and_threads_end_as_they_should() {
+    for kind in ["fork", "spawn", "exec", "exec-forked", "exit", "exit-thread"] {
         let mut start = make::<ProcessStart>(&[("kind", kind.into())]).unwrap();
         let done = call(&mut start, 2);
         start.verify(done).unwrap();
     }
+}
+
+/// A thread leaves memory, files and signals to the others of its process.
+#[test]
+fn a_threads_end_is_less_than_its_process_end() {
+    let work = |kind: &str| {
+        let mut end = make::<ProcessStart>(&[("kind", kind.into())]).unwrap();
+        let done = call(&mut end, 20);
+        end.verify(done).unwrap();
+        end.tally(done).counters["work"]
+    };
+    let of_both: Vec<_> = (0..5).map(|_| (work("exit-thread"), work("exit"))).collect();
+    assert!(of_both.iter().any(|(thread, process)| 0 < *thread && thread < process), "{of_both:?}");
 }
 
 #[test]

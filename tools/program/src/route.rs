@@ -95,6 +95,7 @@ pub(crate) fn route_of(call: &str, file: FileKind, gives: bool) -> Route {
         "fork" | "vfork" | "clone" | "clone3" => Route::Begin,
         "execve" | "execveat" => Route::Execute,
         "exit_group" => Route::End,
+        "exit" => Route::Part(TollKey::of(Crossing::ProcessStart).kind("exit-thread"), 1.0),
         // Of children that have not ended, or are none of its own, it is only asked.
         "wait4" | "waitid" if gives => Route::Reap,
         "wait4" | "waitid" => empty(),

@@ -118,7 +118,7 @@ fn asked<'a>(call: &'a str, file: FileKind) -> Asked<'a> {
         copies: None,
         new_files: 0.0,
         begun_files: 0.0,
-        far: 0.0,
+        far: [0.0; 2],
         period: Some(0.0),
         has_others: false,
     }
@@ -186,6 +186,7 @@ fn who_sleeps_until_its_child_executes_has_lent_its_memory() {
         (process("exec"), 80_000.0),
         (process("exec-forked"), 120_000.0),
         (process("exit"), 30_000.0),
+        (process("exit-thread"), 5_600.0),
         (TollKey::of(Crossing::Getppid), 100.0),
     ]);
     let price = |asked: Asked<'_>| -> Price { Prices(&tolls).asked(&asked).unwrap() };
@@ -200,6 +201,7 @@ fn who_sleeps_until_its_child_executes_has_lent_its_memory() {
     let either = price(exec);
     assert!(either.lo <= 80_000.0 && either.hi >= 120_000.0 && either.ns == 100_000.0, "{either:?}");
     assert_eq!(of(asked("exit_group", FileKind::None)), 30_000.0);
+    assert_eq!(of(asked("exit", FileKind::None)), 5_600.0);
     // Half of them find no child.
     assert_eq!(of(Asked { failed: 0.5, ..asked("wait4", FileKind::None) }), 2_600.0);
 }
@@ -216,10 +218,11 @@ fn what_is_read_once_comes_from_memory() {
         sized("read-file-far", 1, 400.0),
         sized("read-file-far", 65_536, 9_000.0),
     ]);
-    let of = |call, far, period| {
+    let between = |call, far, period| {
         let asked = Asked { result: 65_536.0, far, period: Some(period), ..asked(call, FileKind::Regular) };
         Prices(&tolls).asked(&asked).unwrap()
     };
+    let of = |call, far, period| between(call, [far; 2], period);
     assert_eq!(of("read", 0.0, 0.0).ns.round(), 1_300.0);
     assert_eq!(of("read", 1.0, 0.0).ns.round(), 9_000.0);
     // Its way through the kernel is as cold as that of others that come as seldom.
@@ -227,6 +230,9 @@ fn what_is_read_once_comes_from_memory() {
     // Where half of it may be in a cache it may as well be all of it, or nothing.
     let half = of("read", 0.5, 0.0);
     assert!(half.ns.round() == 5_150.0 && half.lo < 1_310.0 && half.hi > 8_990.0, "{half:?}");
+    // Who moves in a file may read all of it, or some of it again and again.
+    let moves = between("read", [0.0, 1.0], 0.0);
+    assert!(moves.ns.round() == 5_150.0 && moves.lo < 1_310.0 && moves.hi > 8_990.0, "{moves:?}");
     // Another place of the file, or the same again.
     assert_eq!(of("pread64", 1.0, 0.0).ns.round(), 1_300.0);
 }

@@ -15,12 +15,12 @@ use std::ptr;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use rustix::pipe::{PipeFlags, pipe_with};
 use tollway_core::{Error, Missing, Result, Tally};
-use tollway_host::clock::hz;
 use tollway_host::scratch::{FOLDER, Folder, folder};
 
+use super::in_common::InCommon;
+use super::processor_time::Spent;
 use super::region::{PAGE, Region};
 
 /// The exit status of the program: no crash leaves this behind.
@@ -112,11 +112,9 @@ pub struct Execution {
     part: Part,
     stack: Region,
     /// What the child's clock said before it executed.
-    before: Shared,
+    before: InCommon,
     pipe: (File, OwnedFd),
-    took: Duration,
-    known: u64,
-    hz: f64,
+    spent: Spent,
 }
 
 impl Execution {
@@ -145,11 +143,9 @@ impl Execution {
             child,
             part,
             stack,
-            before: Shared::new()?,
+            before: InCommon::new()?,
             pipe: (File::from(from), to),
-            took: Duration::ZERO,
-            known: 0,
-            hz: hz()?,
+            spent: Spent::nothing()?,
         };
         let begun = Instant::now();
         while !made.once() {
@@ -158,7 +154,7 @@ impl Execution {
             }
             sleep(Duration::from_millis(1));
         }
-        (made.took, made.known) = (Duration::ZERO, 0);
+        made.spent = Spent::nothing()?;
         Ok(made)
     }
 
@@ -179,16 +175,17 @@ impl Execution {
         let of = |time: libc::timeval| {
             Duration::new(time.tv_sec.max(0) as u64, time.tv_usec.clamp(0, 999_999) as u32 * 1000)
         };
-        let (before, after, all) =
-            (self.before.time(), time_of(&came), of(usage.ru_utime) + of(usage.ru_stime));
+        // SAFETY: the page is as long and aligned, all that it may hold are numbers, and who wrote to it has ended.
+        let before = time_of(&unsafe { self.before.address().cast::<[u8; 16]>().read() });
+        let (after, all) = (time_of(&came), of(usage.ru_utime) + of(usage.ru_stime));
         if after <= before {
             return false;
         }
-        self.took += match self.part {
+        let spent = match self.part {
             Part::Execution => after - before,
             Part::End => all.saturating_sub(after),
         };
-        self.known += 1;
+        self.spent.add(spent, 1);
         true
     }
 
@@ -196,7 +193,7 @@ impl Execution {
         let task = Task {
             program: self.image.as_ptr(),
             output: self.pipe.1.as_raw_fd(),
-            stamp: self.before.0.cast(),
+            stamp: self.before.address().cast(),
         };
         match self.child {
             Child::Copy => {
@@ -225,8 +222,7 @@ impl Execution {
 
     /// What was done, and the work of it in ticks of the clock.
     pub fn tally(&self) -> Tally {
-        let work = (self.took.as_secs_f64() * self.hz) as u64;
-        Tally::default().counter("operations", self.known).counter("work", work)
+        self.spent.tally()
     }
 }
 
@@ -263,34 +259,6 @@ extern "C" fn execute(task: *mut libc::c_void) -> i32 {
 fn time_of(stamp: &[u8; 16]) -> Duration {
     let half = |at: usize| i64::from_ne_bytes(std::array::from_fn(|byte| stamp[at + byte]));
     Duration::new(half(0).max(0) as u64, half(8).clamp(0, 999_999_999) as u32)
-}
-
-/// A page that a child has in common with its parent, however it was begun.
-struct Shared(*mut libc::c_void);
-
-// SAFETY: the mapping has one owner, and any thread of the process may use and unmap it.
-unsafe impl Send for Shared {}
-
-impl Shared {
-    fn new() -> Result<Shared> {
-        let rights = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping at an address that the kernel chooses overlaps nothing.
-        let page = unsafe { mmap_anonymous(ptr::null_mut(), PAGE, rights, MapFlags::SHARED) };
-        page.map(Shared).map_err(|e| Error::system("mapping shared memory", e))
-    }
-
-    /// The child has written it, and has ended since.
-    fn time(&self) -> Duration {
-        // SAFETY: the page is mapped, and nobody writes to it now.
-        time_of(unsafe { &*self.0.cast::<[u8; 16]>() })
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        // SAFETY: exactly what was mapped; no reference to it is left.
-        let _ = unsafe { munmap(self.0, PAGE) };
-    }
 }
 
 /// Bytes of a program's file: four pages, a segment each.

@@ -21,6 +21,7 @@ pub mod exits;
 pub mod faults;
 pub mod futex;
 pub mod hand_over;
+mod in_common;
 pub mod mappings;
 pub mod memory_copy;
 pub mod passing;
@@ -37,6 +38,7 @@ pub mod single;
 pub mod sockets;
 pub mod start;
 pub mod syscalls;
+pub mod thread_end;
 mod thread_faults;
 pub mod yielding;
 

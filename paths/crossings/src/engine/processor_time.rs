@@ -2,9 +2,34 @@
 
 use std::time::Duration;
 
-use tollway_core::{Clock, Recorder, Ticks, Window};
-use tollway_host::clock::RunClock;
+use tollway_core::{Clock, Recorder, Result, Tally, Ticks, Window};
+use tollway_host::clock::{RunClock, hz};
 use tollway_load::wait_until;
+
+/// Processor time of what was done so far.
+pub(super) struct Spent {
+    time: Duration,
+    operations: u64,
+    hz: f64,
+}
+
+impl Spent {
+    /// Nothing yet.
+    pub(super) fn nothing() -> Result<Spent> {
+        Ok(Spent { time: Duration::ZERO, operations: 0, hz: hz()? })
+    }
+
+    pub(super) fn add(&mut self, time: Duration, operations: u32) {
+        self.time += time;
+        self.operations += u64::from(operations);
+    }
+
+    /// How often, and the work of all in ticks of the clock.
+    pub(super) fn tally(&self) -> Tally {
+        let work = (self.time.as_secs_f64() * self.hz) as u64;
+        Tally::default().counter("operations", self.operations).counter("work", work)
+    }
+}
 
 /// Operations of a sample: reading a thread's clock takes some 300 cycles.
 const ROUNDS: u32 = 8;

@@ -10,6 +10,7 @@ use tollway_core::{Error, Missing, Params, Place, Result, Tally};
 
 use super::Operation;
 use super::exec::{Child, Execution, Part};
+use super::thread_end::ThreadEnd;
 
 /// Starts a thread that counts itself, and joins it.
 pub struct ThreadStart {
@@ -65,6 +66,8 @@ enum How {
     Spawn(&'static CStr),
     /// It executes a program of ours, of which a part is the figure.
     Execute(Box<Execution>),
+    /// One of its two threads ends, which is the figure.
+    EndThread(Box<ThreadEnd>),
 }
 
 /// Starts a process and waits for its end.
@@ -115,6 +118,7 @@ impl Operation for ProcessStart {
             "exec" => execute(Child::Borrower, Part::Execution)?,
             "exec-forked" => execute(Child::Copy, Part::Execution)?,
             "exit" => execute(Child::Borrower, Part::End)?,
+            "exit-thread" => How::EndThread(Box::new(ThreadEnd::new()?)),
             _ => How::Spawn(find_true()?),
         };
         Ok(ProcessStart { how, wrong: 0, refused: 0 })
@@ -127,6 +131,10 @@ impl Operation for ProcessStart {
             How::Fork => (Self::fork(), CHILD),
             How::Execute(execution) => {
                 self.wrong += u64::from(!execution.once());
+                return;
+            }
+            How::EndThread(end) => {
+                self.wrong += u64::from(!end.once());
                 return;
             }
         };
@@ -147,9 +155,7 @@ impl Operation for ProcessStart {
     }
 
     fn verify(&mut self, done: u64) -> Result<()> {
-        if let How::Execute(execution) = &self.how
-            && execution.tally().counters.get("operations") != Some(&done)
-        {
+        if self.tally(done).counters.get("operations") != Some(&done) {
             self.wrong = self.wrong.max(1);
         }
         match (self.refused, self.wrong) {
@@ -163,6 +169,7 @@ impl Operation for ProcessStart {
     fn tally(&self, done: u64) -> Tally {
         match &self.how {
             How::Execute(execution) => execution.tally(),
+            How::EndThread(end) => end.tally(),
             _ => Tally::default().counter("operations", done),
         }
     }

@@ -3,23 +3,21 @@
 use std::time::Duration;
 
 use tollway_core::{Result, Tally};
-use tollway_host::clock::hz;
 use tollway_host::samplers::thread_time;
+
+use crate::engine::processor_time::Spent;
 
 /// What the thread's own clock counts from just before a sample to just after its stamp. What others do for it (the journal's thread, the
 /// disk's interrupt, the idle task) is charged to nobody here.
 pub(super) struct Worked {
     /// The thread's clock before the sample whose end is not known yet, and the calls of it.
     begun: Option<(Duration, u32)>,
-    took: Duration,
-    /// Calls whose end is known.
-    known: u64,
-    hz: f64,
+    spent: Spent,
 }
 
 impl Worked {
     pub(super) fn new() -> Result<Worked> {
-        Ok(Worked { begun: None, took: Duration::ZERO, known: 0, hz: hz()? })
+        Ok(Worked { begun: None, spent: Spent::nothing()? })
     }
 
     /// So many calls come next.
@@ -30,13 +28,11 @@ impl Worked {
     /// The calls are over, if any had begun.
     pub(super) fn end(&mut self) {
         if let Some((begun, calls)) = self.begun.take() {
-            self.took += thread_time::thread().saturating_sub(begun);
-            self.known += u64::from(calls);
+            self.spent.add(thread_time::thread().saturating_sub(begun), calls);
         }
     }
 
     pub(super) fn tally(&self) -> Tally {
-        let work = (self.took.as_secs_f64() * self.hz) as u64;
-        Tally::default().counter("operations", self.known).counter("work", work)
+        self.spent.tally()
     }
 }
