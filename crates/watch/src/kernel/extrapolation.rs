@@ -26,9 +26,11 @@ use super::cost::Cost;
 use super::harvest::Timed;
 use super::layout::numbered::OTHERS;
 use super::taken::of_numbers;
+use lives::Lives;
 use scale::Together;
 use table::{INSIDE, Key, TICKS, Table, add, counted, figures, is_of, kinds_of, made, thread};
 
+mod lives;
 mod scale;
 mod table;
 
@@ -39,6 +41,8 @@ const MIN_WORK: f64 = 2e-4;
 const MUCH_WORK: f64 = 2e-3;
 /// Of its processor time a counted thread works at least this part: less is an error of what counting costs.
 const MIN_SHARE: f64 = 0.02;
+/// The part of its life that a thread has to be counted for to be seen as a whole.
+const WHOLE: f64 = 0.98;
 /// Calls by which a thread ends.
 const ENDS: [u32; 2] = [libc::SYS_exit as u32, libc::SYS_exit_group as u32];
 /// By which part sums of numbers of 64 bits are off, and more than that.
@@ -75,6 +79,7 @@ pub(super) struct Standing<'t> {
     /// The slot that it has as long as it lives.
     pub slot: u32,
     pub thread: &'t Thread,
+    pub has_ended: bool,
     /// Seconds on a processor, in its whole life.
     pub ran: f64,
     /// Seconds on a processor while it was counted, and what counting took of these.
@@ -99,6 +104,8 @@ pub(super) struct Standing<'t> {
 pub(super) struct Extrapolation {
     living: HashMap<u32, Progress>,
     ended: BTreeMap<(u32, String), Estimate>,
+    /// What threads of a name did that were in one slice from their beginning to their end.
+    lives: HashMap<String, Lives>,
     /// What threads of a name did in slices, and for how much work: for those that were in none.
     rates: HashMap<String, Slice>,
     /// The same of all: for those of whose name none was.
@@ -291,8 +298,14 @@ impl Extrapolation {
 
     /// A slice ends, or a part of what is counted on beyond one. There was a gap before, unless all was counted so far.
     pub fn pause(&mut self, one: &Standing<'_>, has_gap: bool) {
+        self.end_slice(one, has_gap);
+    }
+
+    /// Says what was done in it.
+    fn end_slice(&mut self, one: &Standing<'_>, has_gap: bool) -> Slice {
         let mut progress = self.living.remove(&one.slot).unwrap_or_default();
         let (mut slice, gap) = progress.next(one, self.known);
+        let all = slice.clone();
         self.rates.entry(one.thread.name.clone()).or_default().add(&slice);
         self.rate.add(&slice);
         // A thread ends once, and not as often in each gap.
@@ -307,21 +320,30 @@ impl Extrapolation {
             progress.is_behind_slice = true;
         }
         self.living.insert(one.slot, progress);
+        all
     }
 
     /// A thread has ended, after a pause in its life or before.
     pub fn end(&mut self, one: &Standing<'_>, has_gap: bool) {
-        self.pause(one, has_gap);
+        let is_new = !self.living.contains_key(&one.slot);
+        let slice = self.end_slice(one, has_gap);
         let Some(progress) = self.living.remove(&one.slot) else { return };
+        if is_new && one.counted >= WHOLE * one.ran {
+            self.lives.entry(one.thread.name.clone()).or_default().add(&slice);
+        }
         if !has_gap {
             return;
         }
         let mut estimate = progress.estimate;
         estimate.end_waiting(None);
+        self.attribute_by_lives(one, &mut estimate);
         estimate.attribute_by_life(&progress.seen);
         self.attribute_by_name(&one.thread.name, &mut estimate);
         estimate.name_the_rest();
         estimate.scale_to(one);
+        if let Some(lives) = self.lives.get(&one.thread.name) {
+            estimate.scale_faults(one, &progress.seen, lives);
+        }
         self.ended.entry((one.thread.process, one.thread.name.clone())).or_default().add(&estimate);
     }
 
@@ -345,12 +367,16 @@ impl Extrapolation {
                     let mut estimate = progress.estimate.clone();
                     estimate.attribute(&gap, progress.last.as_ref(), None, &progress.seen);
                     estimate.end_waiting(None);
+                    self.attribute_by_lives(one, &mut estimate);
                     estimate.attribute_by_life(&progress.seen);
                     estimate.scale_to(one);
                     estimate
                 }
                 None => {
-                    Estimate { unattributed: Progress::default().gap(one, self.known), ..Estimate::default() }
+                    let gap = Progress::default().gap(one, self.known);
+                    let mut estimate = Estimate { unattributed: gap, ..Estimate::default() };
+                    self.attribute_by_lives(one, &mut estimate);
+                    estimate
                 }
             };
             found(&one.thread.name, estimate);
@@ -360,6 +386,18 @@ impl Extrapolation {
 }
 
 impl Extrapolation {
+    /// A whole life that was short and in no slice; of some it is known how often each call was made.
+    fn attribute_by_lives(&self, one: &Standing<'_>, estimate: &mut Estimate) {
+        let is_unseen = one.has_ended && one.counted <= 0.0 && one.ran < MIN_WORK;
+        if !is_unseen || !estimate.unattributed.numbered.calls.is_empty() {
+            return;
+        }
+        if let Some(lives) = self.lives.get(&one.thread.name).filter(|lives| lives.tell()) {
+            *estimate = Estimate::default();
+            estimate.add_life(lives);
+        }
+    }
+
     /// Time of a thread that was in no slice: it did what others of its name do, or what all do if there are none.
     fn attribute_by_name(&self, name: &str, estimate: &mut Estimate) {
         let gap = std::mem::take(&mut estimate.unattributed);

@@ -17,6 +17,7 @@ use super::extrapolation::{Extrapolation, Standing};
 use super::harvest::{Call, Seen, Timed};
 use super::kind::file_of;
 use super::layout::{call, thread};
+use super::maps::SLOTS;
 use super::taken::Taken;
 use super::{Kernel, Passed};
 use crate::counts::{Calls, Counts, File, Moments, Thread};
@@ -52,6 +53,11 @@ pub struct Watch {
     between: Option<Between>,
     numbered: Duration,
     due: Instant,
+    /// When those who have ended were removed last, how long it takes until another one ends, and by when they are to be removed again, for others to
+    /// have room.
+    collected: Instant,
+    each_end: Duration,
+    full: Instant,
     /// What watching had taken when it was last looked, and of that what it took of those who have ended.
     taken_before: Taken,
     taken_of_ended: Taken,
@@ -103,6 +109,9 @@ impl Watch {
             between: None,
             numbered: Duration::ZERO,
             due: now,
+            collected: now,
+            each_end: LOOK,
+            full: now + LOOK,
             taken_before: Taken::default(),
             taken_of_ended: Taken::default(),
             lot: u64::from(std::process::id()) | 1 << 32,
@@ -202,7 +211,11 @@ impl Watch {
     pub fn tick(&mut self) -> Result<Duration> {
         let now = Instant::now();
         if now < self.due {
-            return Ok(self.due - now);
+            if now >= self.full {
+                self.collect()?;
+            }
+            let now = Instant::now();
+            return Ok(self.due.min(self.full).saturating_duration_since(now));
         }
         let pause = match (self.counting_since, self.numbering) {
             (Some(since), _) => self.look(now - since)?,
@@ -220,8 +233,9 @@ impl Watch {
                 }
             }
         };
-        self.due = Instant::now() + pause;
-        Ok(pause)
+        let now = Instant::now();
+        self.due = now + pause;
+        Ok(pause.min(self.full.saturating_duration_since(now)))
     }
 
     /// Asks what it cost to count so long, and stops for a while where no more is allowed.
@@ -406,9 +420,11 @@ impl Watch {
     /// Reads what was counted.
     fn collect(&mut self) -> Result<()> {
         self.living.clear();
+        let (now, mut ended) = (Instant::now(), 0);
         for seen in self.kernel.harvest()? {
             let process = seen.numbers().1;
             if seen.is_gone() {
+                ended += 1;
                 let known = self.known_of(&seen);
                 self.earlier.remove(&seen.slot());
                 self.taken_of_ended = self.taken_of_ended + self.taken_of(&seen);
@@ -424,6 +440,11 @@ impl Watch {
                 self.living.insert(seen.slot(), seen);
             }
         }
+        // The kernel frees many tasks at once, some milliseconds after their ends, and none for as long.
+        let each = (now - self.collected).div_f64(f64::from(ended.max(1)));
+        self.each_end = each.min(2 * self.each_end).min(LOOK);
+        self.collected = now;
+        self.full = now + self.each_end.mul_f64(f64::from(SLOTS / 8)).min(LOOK);
         Ok(())
     }
 
@@ -479,6 +500,7 @@ impl Watch {
             number_times: seen.numbers_times(),
             cost: self.cost,
             moved: life.moved.saturating_sub(earlier.moved),
+            has_ended: seen.word(thread::DIED) != 0,
         }
     }
 }
@@ -521,6 +543,7 @@ struct Known {
     number_times: Timed,
     cost: Cost,
     moved: u64,
+    has_ended: bool,
 }
 
 impl Known {
@@ -528,6 +551,7 @@ impl Known {
         Standing {
             slot,
             thread: &self.thread,
+            has_ended: self.has_ended,
             ran: self.thread.ran.unwrap_or_default().as_secs_f64(),
             counted: self.taken.ran,
             cost: self.taken.everything,

@@ -465,6 +465,21 @@ static void many(long threads, long kinds) {
     pthread_barrier_wait(&all_are_there);
 }
 
+// Threads one after the other, each of which makes a call of its own and ends.
+static void *one_after_another(void *nothing) {
+    syscall(SYS_getuid);
+    return nothing;
+}
+
+static void one_by_one(long threads) {
+    for (long i = 0; i < threads; i++) {
+        pthread_t one;
+        if (pthread_create(&one, NULL, one_after_another, NULL)) exit(1);
+        pthread_join(one, NULL);
+    }
+    printf("%ld\n", threads);
+}
+
 static void crowd_that_waits(long threads) {
     pthread_attr_t small;
     pthread_attr_init(&small);
@@ -690,6 +705,7 @@ int main(int count, char **arguments) {
     if (!strcmp(what, "opens-many")) opens_many(number);
     if (!strcmp(what, "floods")) floods(number);
     if (!strcmp(what, "many")) many(number, atol(arguments[3]));
+    if (!strcmp(what, "one-by-one")) one_by_one(number);
     if (!strcmp(what, "crowd-that-waits")) crowd_that_waits(number);
     if (!strcmp(what, "many-files")) many_files(number);
     if (!strcmp(what, "ping-here")) ping_between(0, 0, number);

@@ -11,7 +11,7 @@ pub(super) type Key = Option<(u32, File)>;
 
 /// Of calls: count, failures, results, seconds inside and away, sleeps, and three kinds of wake-ups. Of the others
 /// as in [`figures_of_moments`].
-pub(super) type Figures = [f64; 11];
+pub(super) type Figures = [f64; 12];
 
 pub(super) type Table = HashMap<Key, Figures>;
 
@@ -20,6 +20,10 @@ pub(super) const INSIDE: usize = 3;
 
 /// Which of the figures of no call are the timer's interrupts.
 pub(super) const TICKS: usize = 4;
+
+/// Which are page faults by kind, known from slices alone, and which are all page faults, which the kernel counts at all times.
+pub(super) const FAULTS_BY_KIND: std::ops::RangeInclusive<usize> = 8..=10;
+pub(super) const FAULTS: usize = 11;
 
 /// Whether calls of this key are counted by that number.
 pub(super) fn is_of(key: &Key, number: u32) -> bool {
@@ -72,6 +76,7 @@ pub(super) fn figures(thread: &Thread) -> Table {
             many(calls.woke_busy),
             0.0,
             0.0,
+            0.0,
         ];
         (Some((calls.number, calls.file)), figures)
     });
@@ -115,6 +120,7 @@ fn figures_of_moments(moments: &Moments) -> Figures {
         many(moments.in_user),
         many(moments.reading),
         many(moments.copying),
+        many(moments.minor) + many(moments.major),
     ]
 }
 
@@ -124,7 +130,7 @@ pub(super) fn thread(table: &Table) -> Thread {
     let long = |figure: f64| Some(Duration::from_secs_f64(figure.max(0.0)));
     let mut thread = Thread::default();
     for (key, figures) in table {
-        let [a, b, c, d, e, f, g, h, i, j, k] = *figures;
+        let [a, b, c, d, e, f, g, h, i, j, k, _] = *figures;
         match key {
             Some((number, file)) => thread.calls.push(Calls {
                 number: *number,

@@ -79,6 +79,7 @@ impl Simulated {
         Standing {
             slot: 7,
             thread,
+            has_ended: false,
             ran: self.ran,
             counted: self.counted,
             cost: self.cost,
@@ -172,6 +173,33 @@ fn threads_that_lived_in_a_gap_did_what_others_of_their_name_do() {
     let found = estimate.of(&[(7, String::new())], &[]);
     let count = found.extra[0].calls[0].count as f64;
     assert!((count / 50_000.0 - 1.0).abs() < 0.01, "{count}");
+}
+
+/// Lives that are mostly what counting takes of them, and how much that is is not known well.
+#[test]
+fn short_lives_in_a_gap_were_such_as_were_seen_as_a_whole() {
+    let mut estimate = Extrapolation::default();
+    let life = |is_counted: bool, faults: u64| {
+        let mut one = Simulated { dearer_by: 0.3, ..Simulated::default() };
+        one.runs(GETPPID, 4e-6, 1e-6, is_counted);
+        one.calls = if is_counted { [(GETPPID, 2.0), (ENDS[0], 1.0)].into() } else { [].into() };
+        let in_user = is_counted.then_some(faults / 2);
+        let moments = Moments { minor: Some(faults), in_user, ..Moments::default() };
+        let thread = Thread { moments, ..one.thread() };
+        (one, thread)
+    };
+    let mut ends = |slot: u32, (one, thread): (Simulated, Thread), has_gap| {
+        estimate.end(&Standing { slot, has_ended: true, ..one.standing(&thread) }, has_gap);
+    };
+    (0..10).for_each(|slot| ends(slot, life(true, 8), false));
+    (0..1000).for_each(|slot| ends(slot, life(false, 12), true));
+    let found = estimate.of(&[(7, String::new())], &[]);
+    let counts: Vec<u64> = found.extra[0].calls.iter().map(|calls| calls.count).collect();
+    assert_eq!(counts, [1000, 2000]);
+    let half = found.uncertainty[&Counted::Call(GETPPID, FileKind::None)];
+    assert!((half - 0.03 * 2000.0).abs() < 1.0, "{half}");
+    // Half of those that the kernel counted.
+    assert_eq!(found.extra[0].moments.in_user, Some(6000));
 }
 
 #[test]
