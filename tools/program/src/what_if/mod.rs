@@ -156,10 +156,10 @@ fn asked_and_answered(bill: &Bill) -> f64 {
 }
 
 /// What the tolls do not explain may be of these crossings as well as of others: small writes into a pipe take a page
-/// each, which the toll's have at hand, and faults new memory. It is part of what may be saved at the most.
+/// each, which the toll's have at hand, and faults new memory. It is part of what may be saved at the most, as much of it as there may be.
 fn with_unexplained(saves: Price, bill: &Bill) -> Price {
     let kernel = bill.kernel.filter(|kernel| kernel.is_sampled && bill.explained.ns > 0.0);
-    let more = kernel.map_or(1.0, |kernel| kernel.ns / bill.explained.ns).max(1.0);
+    let more = kernel.map_or(1.0, |kernel| kernel.hi / bill.explained.ns).max(1.0);
     Price { hi: (saves.hi * more).min(bill.ran).max(saves.ns), ..saves }
 }
 
