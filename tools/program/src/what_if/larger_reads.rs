@@ -86,6 +86,30 @@ fn streamed(bill: &Bill, prices: &Prices<'_>) -> Option<Stream> {
     }
     let slept = [Placement::Same, Placement::Across].map(|placement| passed(bill, &Of::Sleep(placement)));
     let across = slept[1] / (slept[0] + slept[1]).max(1.0);
+    let by_tolls = stream_by_tolls(bill, prices, across)?;
+    // How often its ends sleep now is the scheduler's choice, and may be several times what the pipe's room brings: what is paid now is as it
+    // was measured, where it was. Ends that seldom sleep may be on two cores and on one by turns: that tells for how much of it they are apart.
+    let stream = match measured(bill, prices) {
+        Some(now) => {
+            let (same, apart) = (stream_by_tolls(bill, prices, 0.0)?, stream_by_tolls(bill, prices, 1.0)?);
+            let further = apart.now.ns - same.now.ns;
+            let share = |ns: f64| match further > 0.0 {
+                true => ((ns - same.now.ns) / further).clamp(0.0, 1.0),
+                false => across,
+            };
+            let then = |ns: f64| stream_by_tolls(bill, prices, share(ns)).map(|stream| stream.then);
+            let (likely, most) = (then(now.ns)?, then(now.hi)?);
+            // Who is apart now may be on one core then.
+            let then = Price { lo: same.then.lo.min(likely.lo), hi: most.hi.max(likely.hi), ..likely };
+            Stream { now, then, ..by_tolls }
+        }
+        None => by_tolls,
+    };
+    (stream.before > stream.after).then_some(stream)
+}
+
+/// The same by tolls alone, where its ends are on two cores for this share of it.
+fn stream_by_tolls(bill: &Bill, prices: &Prices<'_>, across: f64) -> Option<Stream> {
     let mut stream = Stream::default();
     for (line, call, file) in gatherable(bill) {
         let done = line.done();
@@ -101,12 +125,7 @@ fn streamed(bill: &Bill, prices: &Prices<'_>) -> Option<Stream> {
         stream.then = stream.then.plus(&all(prices.stream(larger, across)?, after));
         (stream.before, stream.after) = (stream.before + done, stream.after + after);
     }
-    // How often its ends sleep now is the scheduler's choice, and may be several times what the pipe's room brings: what is paid now is as it
-    // was measured, where it was.
-    if let Some(measured) = measured(bill, prices) {
-        stream.now = measured;
-    }
-    (stream.before > stream.after).then_some(stream)
+    Some(stream)
 }
 
 /// What calls on pipes were measured to take, sleeps and wake-ups with them, and their part in user mode.
