@@ -308,6 +308,8 @@ fn errors_say_file_place_and_remedy() {
     );
     let told = tollway_core::Error::from(error).to_string();
     assert!(told.starts_with("made, byte 198") && told.contains("use what came before"), "{told}");
+    let empty = tollway_core::Error::from(read(Cursor::new(Vec::new())).1.expect_err("empty")).to_string();
+    assert!(empty.contains("of 4 bytes 0 are there") && empty.contains("it has no packets"), "{empty}");
     let missing =
         Reader::open(std::path::Path::new("/nonexistent/file.pcap")).err().expect("it is not there");
     assert!(missing.to_string().starts_with("opening /nonexistent/file.pcap"), "{missing}");

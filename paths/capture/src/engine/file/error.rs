@@ -168,11 +168,15 @@ impl Fault {
                 "set them to 0 if the file is damaged, else convert it with a program that knows it \
                  (pcap-savefile(5))"
             }
+            Fault::CutShort { what: HEADER, .. } => "it has no packets: write it again",
             Fault::CutShort { .. } => "use what came before: it is whole, and a copy of the file has it",
             _ => "use what came before: it is good, and a copy of the file has it",
         }
     }
 }
+
+/// What a file begins with.
+pub(super) const HEADER: &str = "the file's header";
 
 /// By whom a file was packed that begins so.
 fn compressed(first: &[u8; 4]) -> &'static str {

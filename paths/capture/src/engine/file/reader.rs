@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::error::{Error, Fault};
+use super::error::{Error, Fault, HEADER};
 use super::host_order;
 use super::input::Input;
 use super::order::Order;
@@ -94,7 +94,7 @@ impl Reader {
         };
         let cut = |input: &Input, wanted: usize| {
             let there = input.window().len() as u64;
-            damaged(input, 0, Fault::CutShort { what: "the file's header", wanted: wanted as u64, there })
+            damaged(input, 0, Fault::CutShort { what: HEADER, wanted: wanted as u64, there })
         };
         if !input.fill(MAGIC)? {
             return Err(cut(&input, MAGIC));
