@@ -1,8 +1,8 @@
 //! The laboratory of this machine and this program, and the store it writes to.
 
-use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{env, fs, io};
 
 use anyhow::{Context, Result};
 use tollway_core::{Error, Preset, Registry};
@@ -36,7 +36,7 @@ pub fn lab_on<'r>(registry: &'r Registry, host: Option<&Address>) -> Result<Lab<
 }
 
 fn lab_of(registry: &Registry, target: Target, survey: Survey) -> Result<Lab<'_>> {
-    let program = env::current_exe().context("finding this program's own file, to start it as an agent")?;
+    let program = own_file().context("finding this program's own file, to start it as an agent")?;
     let Survey { fingerprint, cpus, hz } = survey;
     Ok(Lab {
         registry,
@@ -51,6 +51,19 @@ fn lab_of(registry: &Registry, target: Target, survey: Survey) -> Result<Lab<'_>
         build: tollway_agent::BUILD.into(),
         interrupted: interrupt::flag()?,
         grace: GRACE,
+    })
+}
+
+/// This program's own file. Where no /proc tells, it is found by the name by which it was started, as a shell does.
+pub fn own_file() -> io::Result<PathBuf> {
+    env::current_exe().or_else(|error| {
+        let name = env::args_os().next().map(PathBuf::from).unwrap_or_default();
+        let folders = env::var_os("PATH").unwrap_or_default();
+        let found = match name.components().count() {
+            1 => env::split_paths(&folders).map(|folder| folder.join(&name)).find(|file| file.is_file()),
+            _ => fs::canonicalize(name).ok(),
+        };
+        found.ok_or(error)
     })
 }
 

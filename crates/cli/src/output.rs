@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::fs;
 use std::io::{self, IsTerminal, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use rustix::fs::{Access, access};
+use rustix::fs::{Access, Stat, access, fstat};
 use serde::Serialize;
 use tollway_core::Error;
 use tollway_report::columns::fold;
@@ -142,7 +143,9 @@ pub fn check_writable(file: &Path) -> Result<(), Error> {
     let refused = || access(written, Access::WRITE_OK).err().map(|e| e.to_string());
     let reason: String;
     let (reason, remedy) = if is_dash {
-        ("standard output has the results already", "name a file")
+        ("standard output has what is shown, and what a program writes", "name a file")
+    } else if is_standard(&there) {
+        ("standard output or standard error goes to it, and it would be replaced", "name another file")
     } else if file.is_dir() {
         ("it is a folder", "name a file in it")
     } else if !folder.is_dir() {
@@ -166,6 +169,14 @@ pub fn place_of(file: &Path) -> PathBuf {
         (Ok(folder), Some(name)) => folder.join(name),
         _ => file.into(),
     })
+}
+
+/// Whether standard output or standard error goes to this file.
+fn is_standard(file: &Path) -> bool {
+    let Ok(there) = fs::metadata(file) else { return false };
+    let streams = [fstat(io::stdout()), fstat(io::stderr())];
+    let is_same = |stream: &Stat| (stream.st_dev, stream.st_ino) == (there.dev(), there.ino());
+    there.is_file() && streams.iter().flatten().any(is_same)
 }
 
 /// What a database begins with: sqlite.org/fileformat2.html, "The Database Header".

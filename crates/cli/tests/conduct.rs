@@ -48,6 +48,22 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
+/// The bill had taken the place of what the program wrote.
+#[test]
+fn what_standard_output_goes_to_is_not_replaced() {
+    let folder = folder();
+    let file = folder.path().join("out");
+    fs::write(&file, "before\n").unwrap();
+    for output in ["/dev/stdout", "out"] {
+        let out = fs::File::options().append(true).open(&file).unwrap();
+        let mut command = tollway(folder.path(), &["bill", "--no-store", "-o", output, "--", "echo", "ran"]);
+        let ended = command.stdout(out).output().unwrap();
+        let (_, err) = told(&ended, 2);
+        assert!(err.contains("standard output") && err.contains("name another file"), "{err}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "before\n");
+    }
+}
+
 const MEASURE: &[&str] = &["measure", "--preset-file", "short.toml"];
 
 #[test]

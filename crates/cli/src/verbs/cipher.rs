@@ -1,7 +1,5 @@
 //! `tollway cipher`: the tool of the path `cipher`.
 
-use std::env;
-
 use anyhow::{Context, Result};
 use tollway_cipher_tool as tool;
 use tollway_cipher_tool::args::bench::Bench;
@@ -74,7 +72,7 @@ fn bench(arguments: &Arguments, options: &Bench) -> Result<tool::Ending> {
         }
         return Ok(tool::Ending::Done);
     }
-    let program = env::current_exe().context("finding this program's own file, to start it as a card")?;
+    let program = laboratory::own_file().context("finding this program's own file, to start it as a card")?;
     let mut told = Told::new();
     let measured = tool::bench::run(options, &program, interrupt::flag()?, &mut told);
     told.finish();
