@@ -11,8 +11,9 @@ use super::figures::{figures, observed};
 use super::goodness::{FEWEST, Fitted};
 use super::queue::{CANDIDATES, Judged, Traffic, asked, predict};
 use super::requirement::{Requirement, requirements, uncoupled};
-use super::series::{Examined, examine};
+use super::series::{Examined, SHARED, examine};
 use super::text::{argument, number, rate_argument, time};
+use super::trace::{Clocks, Stamps};
 use super::{Family, Series, Trace};
 use crate::{ModelError, Result};
 
@@ -124,17 +125,22 @@ pub fn fit(trace: &Trace, options: Options) -> Result<Fit> {
         return Err(ModelError::parameter("servers", "there is none", "give one or more"));
     }
     let seed = options.seed;
-    let look = |series: &Option<Series>, seed| series.as_ref().and_then(|s| examine(s, seed));
+    let look = |series: Option<&Series>, seed| series.and_then(|s| examine(s, seed));
+    let hidden = hidden_services(trace);
+    let services = trace.services.as_ref().filter(|_| hidden.is_none());
     // Both at once: each takes a second of processor time.
     let (gaps, services) = std::thread::scope(|scope| {
-        let services = scope.spawn(|| look(&trace.services, seed.wrapping_add(100)));
-        let gaps = look(&trace.gaps, seed);
+        let services = scope.spawn(|| look(services, seed.wrapping_add(100)));
+        let gaps = look(trace.gaps.as_ref(), seed);
         (gaps, services.join().unwrap_or_default())
     });
     let servers = options.servers.or(trace.servers_seen).unwrap_or(1);
     let estimates = figures(trace, gaps.as_ref(), services.as_ref(), servers, seed);
     let coalescing = trace.deliveries.as_ref().and_then(coalescing::detect);
     if estimates.is_empty() && coalescing.is_none() {
+        if let Some((reason, remedy)) = hidden {
+            return Err(ModelError::parameter("trace", reason, remedy));
+        }
         return Err(ModelError::parameter(
             "trace",
             "no time in it is above zero",
@@ -145,14 +151,21 @@ pub fn fit(trace: &Trace, options: Options) -> Result<Fit> {
     for (name, series) in both(&gaps, &services) {
         notes.extend(remarks(name, series));
     }
+    notes.extend(hidden_means(trace));
     let coupling = match (&trace.gaps, &trace.services) {
+        _ if !is_coupling_told(trace, gaps.as_ref(), services.as_ref()) => Coupling::default(),
         (Some(gaps), Some(services)) => Coupling::of(gaps, services, &trace.stretches),
         _ => Coupling::default(),
     };
     let models = match (&gaps, &services) {
         (Some(gaps), Some(services)) => models(trace, gaps, services, &coupling, servers, &estimates, seed),
         _ => {
-            notes.push(format!("no verdict on queues: {}", lacking(trace, gaps.is_none())));
+            notes.push(match &hidden {
+                Some((reason, remedy)) => {
+                    format!("no service rate, utilization or model of a queue: {reason}; {remedy}")
+                }
+                None => format!("no verdict on queues: {}", lacking(trace, gaps.is_none())),
+            });
             Vec::new()
         }
     };
@@ -188,6 +201,56 @@ pub fn fit(trace: &Trace, options: Options) -> Result<Fit> {
         command,
         notes,
     })
+}
+
+/// Why services are not known, and the remedy, where they are differences of stamps of a clock too coarse for them.
+fn hidden_services(trace: &Trace) -> Option<(String, &'static str)> {
+    let (stamps, services) = (trace.service_stamps?, trace.services.as_ref()?);
+    let mean = mean(services)?;
+    if !stamps.hide(mean) {
+        return None;
+    }
+    let unit = time(stamps.unit);
+    // What services read says little of them. No service is longer than its response.
+    let longest = trace.responses.as_ref().and_then(self::mean).filter(|mean| *mean <= 2.0 * stamps.unit);
+    let beside =
+        longest.map_or_else(String::new, |mean| format!(" (responses take {} on average)", time(mean)));
+    let reason =
+        format!("services are differences of stamps of a clock of {unit}, too coarse for them{beside}");
+    Some((reason, "write stamps of a finer unit, or services in a column `service`"))
+}
+
+/// What to say of waits and responses whose means are not known.
+fn hidden_means(trace: &Trace) -> Vec<String> {
+    let series =
+        [("waits", &trace.waits, trace.wait_stamps), ("responses", &trace.responses, trace.response_stamps)];
+    let note = |(name, series, stamps): (&str, &Option<Series>, Option<Stamps>)| {
+        let stamps = stamps.filter(|stamps| stamps.clocks != Clocks::One)?;
+        let is_hidden = stamps.hide(mean(series.as_ref()?)?);
+        let unit = time(stamps.unit);
+        is_hidden.then(|| {
+            format!("no {name}: they are differences of stamps of unlike clocks, one of them of {unit}, too coarse for them; write both by the finer clock")
+        })
+    };
+    series.into_iter().filter_map(note).collect()
+}
+
+fn mean(series: &Series) -> Option<f64> {
+    let values = series.values.len();
+    (values > 0).then(|| series.values.iter().sum::<f64>() / values as f64)
+}
+
+/// Whether services can be tested against the gaps beside them: where both hang on the same readings, the rounding of those
+/// makes them depend on each other. Rounding moves a reading by a uniform error, whose variance is unit²/12.
+fn is_coupling_told(trace: &Trace, gaps: Option<&Examined>, services: Option<&Examined>) -> bool {
+    let (Some(gaps), Some(services)) = (gaps, services) else { return false };
+    if !trace.is_rounding_shared {
+        return true;
+    }
+    let unit = trace.service_stamps.map_or(0.0, |stamps| stamps.unit).max(gaps.unit).max(services.unit);
+    let deviation = |series: &Examined| series.moments.mean * series.moments.scv.sqrt();
+    let correlation = unit.powi(2) / 12.0 / (deviation(gaps) * deviation(services)).max(f64::MIN_POSITIVE);
+    correlation * (services.values as f64).sqrt() <= SHARED
 }
 
 fn both<'a>(
@@ -318,13 +381,19 @@ fn models(
 ) -> Vec<Judged> {
     let setups = setups(trace, seed);
     let traffic = Traffic::of(gaps, services, setups.as_ref(), servers);
-    let observed = trace.responses.as_ref().and_then(|responses| observed(&responses.values));
+    let responses = trace.responses.as_ref().filter(|_| estimates.iter().any(|e| e.name == "response.mean"));
+    let observed = responses.and_then(|responses| observed(&responses.values));
+    let misleads = |stamps: Option<Stamps>| {
+        stamps.is_some_and(|stamps| stamps.mislead(services.moments.mean, services.values))
+    };
+    let is_mean_told = !misleads(trace.service_stamps) && !misleads(trace.response_stamps);
     let mut judged: Vec<(Judged, Vec<Requirement>)> = CANDIDATES
         .iter()
         .filter(|candidate| candidate.several == (servers > 1))
         .filter(|candidate| !candidate.setup || setups.is_some())
         .filter_map(|candidate| {
-            let judged = predict(candidate, &traffic, observed.as_ref())?;
+            let mut judged = predict(candidate, &traffic, observed.as_ref())?;
+            judged.mean_p = judged.mean_p.filter(|_| is_mean_told);
             let mut wants = requirements(candidate, &judged, &traffic, gaps, services, estimates);
             wants.extend(uncoupled(coupling));
             Some((judged, wants))

@@ -4,7 +4,8 @@ use tollway_stats::{Interval, Location, batch_means, counts, summary, t_interval
 
 use super::estimate::{CONFIDENCE, Estimate, ratio};
 use super::queue::Observed;
-use super::series::Examined;
+use super::series::{COARSE, Examined};
+use super::trace::{Clocks, Stamps};
 use super::{Series, Trace};
 use crate::Unit;
 
@@ -29,15 +30,20 @@ pub(super) fn figures(
         let interval = utilization(trace, servers, load, dependent, seed);
         found.push(Estimate::of_either("utilization", interval, load, Unit::Share));
     }
-    for (name, series) in [("wait", &trace.waits), ("setup", &trace.setups), ("response", &trace.responses)] {
-        found.extend(series.iter().flat_map(|Series { values, .. }| of_dependent(name, values)));
+    for (name, series, stamps) in [
+        ("wait", &trace.waits, trace.wait_stamps),
+        ("setup", &trace.setups, trace.wait_stamps),
+        ("response", &trace.responses, trace.response_stamps),
+    ] {
+        let stamps = stamps.unwrap_or_default();
+        found.extend(series.iter().flat_map(|Series { values, .. }| of_dependent(name, values, stamps)));
     }
     if let Some(deliveries) = &trace.deliveries
         && let Some(completed) = &deliveries.completed
     {
         let delays: Vec<f64> =
             deliveries.told.iter().zip(completed).map(|(told, done)| told - done).collect();
-        found.extend(of_dependent("delay", &delays));
+        found.extend(of_dependent("delay", &delays, Stamps::default()));
     }
     let counted: Vec<u64> = trace.classes.iter().map(|(_, count)| *count).collect();
     let shares = counts::shares(&counted, CONFIDENCE).unwrap_or_default();
@@ -66,9 +72,13 @@ fn utilization(trace: &Trace, servers: u32, load: f64, dependent: bool, seed: u6
     Interval::new(load, interval.lo / by, interval.hi / by, CONFIDENCE).ok()
 }
 
-/// Mean, median and 99th percentile of a series whose neighbours depend on each other, by batches.
-fn of_dependent(name: &str, values: &[f64]) -> Vec<Estimate> {
+/// Mean, median and 99th percentile of a series whose neighbours depend on each other, by batches; without what the clock
+/// of the stamps that they are differences of cannot tell.
+fn of_dependent(name: &str, values: &[f64], stamps: Stamps) -> Vec<Estimate> {
     let Ok(mean) = summary::mean(values) else { return Vec::new() };
+    if stamps.clocks != Clocks::One && stamps.hide(mean) {
+        return Vec::new();
+    }
     let around = |value: f64, reach: f64| {
         Interval::new(value, (value - reach).max(0.0), value + reach, CONFIDENCE).ok()
     };
@@ -77,6 +87,11 @@ fn of_dependent(name: &str, values: &[f64]) -> Vec<Estimate> {
     let mut found = vec![Estimate::of_either(format!("{name}.mean"), interval, mean, Unit::Seconds)];
     for (short, probability) in [("p50", 0.5), ("p99", 0.99)] {
         let Ok(value) = summary::quantile(values, probability) else { continue };
+        // Rounding moves no mean of one clock, but a quantile by up to a unit.
+        let unit = stamps.unit;
+        if unit > COARSE * mean && value <= unit * (1.0 + 1e-9) {
+            continue;
+        }
         let length = values.len() / BATCHES;
         // A quantile of a batch is nearly unbiased with ten values beyond it.
         let enough = length as f64 * (1.0 - probability) >= 10.0;
@@ -86,7 +101,8 @@ fn of_dependent(name: &str, values: &[f64]) -> Vec<Estimate> {
                 batches.filter_map(|b| summary::quantile(b, probability).ok()).collect();
             t_interval(&quantiles, CONFIDENCE).ok()
         };
-        let interval = enough.then(of_batches).flatten().and_then(|i| around(value, i.half_width()));
+        let interval =
+            enough.then(of_batches).flatten().and_then(|i| around(value, i.half_width().max(unit)));
         found.push(Estimate::of_either(format!("{name}.{short}"), interval, value, Unit::Seconds));
     }
     found

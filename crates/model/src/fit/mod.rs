@@ -40,4 +40,4 @@ pub use family::Family;
 pub use goodness::Fitted;
 pub use queue::Judged;
 pub use requests::Requests;
-pub use trace::{Deliveries, Series, Trace};
+pub use trace::{Clocks, Deliveries, Series, Stamps, Trace};

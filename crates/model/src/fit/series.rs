@@ -26,7 +26,7 @@ const TIES: f64 = 0.01;
 
 /// A clock whose unit is more than this share of the mean tells nothing of how times vary: what is read of most of them is
 /// where the clock happened to tick.
-const COARSE: f64 = 0.5;
+pub(super) const COARSE: f64 = 0.5;
 
 /// Nor does one that reads more than this share as 0: families differ in how they begin there, and that is not seen.
 const ZEROS: f64 = 0.1;
@@ -36,7 +36,7 @@ const LEVELS: usize = 5;
 
 /// Neighbours that are differences of readings share one, which makes them depend on each other by as much as the clock is
 /// coarse. Where that is more than this many standard errors of a correlation, independence is not tested.
-const SHARED: f64 = 0.5;
+pub(super) const SHARED: f64 = 0.5;
 
 /// All that is known of a series.
 pub(super) struct Examined {
@@ -46,6 +46,8 @@ pub(super) struct Examined {
     pub(super) tested: usize,
     /// What values were spread within before families were fitted.
     pub(super) clock: Option<Clock>,
+    /// What the clock tells apart, seconds; 0 where that is not known.
+    pub(super) unit: f64,
     /// The unit of a clock that is too coarse to tell a family by, seconds.
     pub(super) coarse: Option<f64>,
     pub(super) moments: Moments,
@@ -130,6 +132,7 @@ pub(super) fn examine(series: &Series, seed: u64) -> Option<Examined> {
         values: values.len(),
         tested: tested.len(),
         clock,
+        unit,
         coarse,
         moments,
         independence,
@@ -154,7 +157,7 @@ fn no_family(unit: f64, mean: f64) -> String {
 }
 
 /// What the clock of a series tells apart, as far as it is sure to be that of a clock.
-fn unit(ascending: &[f64], resolution: f64) -> f64 {
+pub(super) fn unit(ascending: &[f64], resolution: f64) -> f64 {
     let Some(Clock { unit, ticks: true }) = clock(ascending, resolution) else { return resolution };
     let multiple = |value: &f64| (value / unit).round();
     let mut levels: Vec<f64> = ascending.iter().map(multiple).collect();
@@ -168,12 +171,18 @@ fn unit(ascending: &[f64], resolution: f64) -> f64 {
 }
 
 /// Values of a series, evenly spread over it, in ascending order.
-fn thinned(all: &[f64]) -> Vec<f64> {
+pub(super) fn thinned(all: &[f64]) -> Vec<f64> {
     let count = all.len().min(MOST_TESTED);
     let mut values: Vec<f64> =
         (0..count).map(|i| all[(i as u128 * all.len() as u128 / count as u128) as usize]).collect();
     values.sort_unstable_by(f64::total_cmp);
     values
+}
+
+/// Whether more of these fall together than chance has it.
+pub(super) fn are_tied(ascending: &[f64]) -> bool {
+    let ties = ascending.windows(2).filter(|pair| pair[0] == pair[1]).count();
+    ties as f64 > TIES * ascending.len() as f64
 }
 
 /// The least value of each of a few levels, where values are apart by rounding only or by more than that; else none.

@@ -7,6 +7,7 @@ use super::clock_steps::Steps;
 use super::column::{Quantity, Wanted};
 use super::precision::Precision;
 use super::reader::Table;
+use super::series;
 use crate::{ModelError, Result};
 
 /// Columns that a fit knows.
@@ -60,8 +61,54 @@ pub struct Trace {
     pub servers_seen: Option<u32>,
     /// Names of classes and how many customers each has.
     pub classes: Vec<(String, u64)>,
+    /// Stamps that services are differences of; `None` where services were written themselves.
+    pub service_stamps: Option<Stamps>,
+    /// The same of responses.
+    pub response_stamps: Option<Stamps>,
+    /// The same of waits.
+    pub wait_stamps: Option<Stamps>,
+    /// Whether the rounding of the same readings is in gaps and in services: it makes either depend on the other.
+    pub is_rounding_shared: bool,
     /// What a reader of the figures should know about how they were come by.
     pub notes: Vec<String>,
+}
+
+/// How far differences of two stamps can be known.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Stamps {
+    /// The unit of the coarser one, seconds.
+    pub unit: f64,
+    /// What read them.
+    pub clocks: Clocks,
+}
+
+/// What read two stamps, which decides by how much rounding moves the mean of their differences.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Clocks {
+    /// One clock: by nothing, since what rounding takes from one difference it adds to another.
+    #[default]
+    One,
+    /// The later stamp was read, the earlier one is it less a time that was measured: by little while the unit is below them.
+    Derived,
+    /// Two clocks: by up to half the coarser unit.
+    Unlike,
+}
+
+impl Stamps {
+    /// Whether the mean of such differences, which read `mean`, cannot be known.
+    pub(super) fn hide(self, mean: f64) -> bool {
+        let largest_share = match self.clocks {
+            Clocks::One => 1.0,
+            Clocks::Derived => series::COARSE,
+            Clocks::Unlike => 0.1,
+        };
+        self.unit > largest_share * mean * (1.0 + 1e-9)
+    }
+
+    /// Whether a test by the mean of so many such differences, which read `mean`, can take what rounding did for more.
+    pub(super) fn mislead(self, mean: f64, values: usize) -> bool {
+        self.clocks != Clocks::One && 0.5 * self.unit * (values as f64).sqrt() > series::SHARED * mean
+    }
 }
 
 /// When completions were told.
@@ -132,7 +179,7 @@ impl Trace {
             notes.push("numbers without a name, in order: taken for arrivals, in seconds".into());
         }
         let stretches = one_clock(&mut table, &mut notes)?;
-        table.derive_arrivals(&mut notes);
+        let derived = table.derive_arrivals(&mut notes);
         let all = 0..table.times.values().next().map_or(0, Vec::len);
         if stretches.len() < 2 && !table.is_in_order() {
             notes.push("lines were not in order of arrival; they were sorted".into());
@@ -153,8 +200,25 @@ impl Trace {
             trace.responses = Some(waits.and_then(services));
         }
         if trace.services.is_none() {
-            trace.services = table.services_in_turn(&stretches, &mut trace.notes);
+            trace.services = table.services_in_turn(&stretches, derived, &mut trace.notes);
+            if trace.services.is_some() {
+                let between = || table.stamps(Quantity::Arrival, Quantity::End);
+                let rebuilt = derived.map(|unit| Stamps { unit, clocks: Clocks::Derived });
+                trace.service_stamps = rebuilt.or_else(between);
+            }
+        } else if !table.times.contains_key(&Quantity::Service) {
+            trace.service_stamps = table.stamps(Quantity::Start, Quantity::End);
         }
+        let are_written = |of: Quantity| table.times.contains_key(&of);
+        if !are_written(Quantity::Wait) {
+            trace.wait_stamps = table.stamps(Quantity::Arrival, Quantity::Start);
+        }
+        if !are_written(Quantity::Response) {
+            let whole = table.stamps(Quantity::Arrival, Quantity::End);
+            trace.response_stamps = whole.or(trace.wait_stamps);
+        }
+        trace.is_rounding_shared =
+            !are_written(Quantity::Gap) && (trace.service_stamps.is_some() || derived.is_some());
         if let (Some(starts), Some(ends)) =
             (table.times.get(&Quantity::Start), table.times.get(&Quantity::End))
         {
@@ -214,9 +278,10 @@ fn one_clock(table: &mut Table, notes: &mut Vec<String>) -> Result<Vec<Range<usi
 
 impl Table {
     /// Arrivals where only what came of them is known: a server that logs when it has answered writes its ends and responses.
-    fn derive_arrivals(&mut self, notes: &mut Vec<String>) {
+    /// Returns the unit of the coarsest clock that they were derived from.
+    fn derive_arrivals(&mut self, notes: &mut Vec<String>) -> Option<f64> {
         if self.times.contains_key(&Quantity::Arrival) || self.times.contains_key(&Quantity::Gap) {
-            return;
+            return None;
         }
         let known = |of: &Quantity| self.times.contains_key(of);
         let ways: [(Quantity, &[Quantity]); 3] = [
@@ -224,16 +289,19 @@ impl Table {
             (Quantity::Start, &[Quantity::Wait]),
             (Quantity::End, &[Quantity::Wait, Quantity::Service]),
         ];
-        let Some((of, less)) = ways.iter().find(|(of, less)| known(of) && less.iter().all(known)) else {
-            return;
-        };
+        let (of, less) = ways.iter().find(|(of, less)| known(of) && less.iter().all(known))?;
+        let mut unit = self.stamp_unit(*of);
         let mut arrivals = self.times[of].clone();
         let mut precision = self.precision[of];
+        if unit > precision.resolution() {
+            precision.blur = unit;
+        }
         for took in *less {
             for (arrival, took) in arrivals.iter_mut().zip(&self.times[took]) {
                 *arrival -= took;
             }
             let other = self.precision[took];
+            unit = unit.max(other.resolution());
             // By the finer digits, but off by as much as the coarser: it is no clock's reading any more.
             precision = Precision {
                 written: precision.written.min(other.written),
@@ -244,6 +312,40 @@ impl Table {
         notes.push(format!("arrivals are {} less {}", of.name(), names.join(" and ")));
         self.times.insert(Quantity::Arrival, arrivals);
         self.precision.insert(Quantity::Arrival, precision);
+        Some(unit)
+    }
+
+    /// The unit of the clock that a column of stamps was read by.
+    ///
+    /// Ends that fall together on multiples of more than their last digit were read by a clock of that. Arrivals that do
+    /// may have been sent so, by a timer: of them, and of starts, only the last digit is taken.
+    fn stamp_unit(&self, of: Quantity) -> f64 {
+        let times = &self.times[&of];
+        let resolution = self.precision[&of].resolution();
+        let first = times.iter().copied().fold(f64::INFINITY, f64::min);
+        let ascending = series::thinned(&times.iter().map(|time| time - first).collect::<Vec<f64>>());
+        match of {
+            Quantity::End => series::unit(&ascending, resolution),
+            // Where hardly any two fall together, zeros may have been left off: `1`, `2` beside ends of `1.25`, `2.5`.
+            _ if !series::are_tied(&ascending) => 0.0,
+            _ => resolution,
+        }
+    }
+
+    /// How far differences of these two are known; `None` where either is missing.
+    fn stamps(&self, from: Quantity, to: Quantity) -> Option<Stamps> {
+        if ![from, to].iter().all(|of| self.times.contains_key(of)) {
+            return None;
+        }
+        let (first, last) = (self.stamp_unit(from), self.stamp_unit(to));
+        let unit = first.max(last);
+        let are_multiples = |of: Quantity| {
+            let times = &self.times[&of];
+            let is_multiple = |units: f64| (units - units.round()).abs() <= 1e-3;
+            times.iter().all(|time| is_multiple((time - times[0]) / unit))
+        };
+        let is_one = unit == 0.0 || (are_multiples(from) && are_multiples(to));
+        Some(Stamps { unit, clocks: if is_one { Clocks::One } else { Clocks::Unlike } })
     }
 
     fn series(&self, of: Quantity) -> Option<Series> {
@@ -279,9 +381,24 @@ impl Table {
     }
 
     /// Services where only arrivals and ends are known: those of one server that takes customers as they come.
-    fn services_in_turn(&self, stretches: &[Range<usize>], notes: &mut Vec<String>) -> Option<Series> {
+    fn services_in_turn(
+        &self,
+        stretches: &[Range<usize>],
+        derived: Option<f64>,
+        notes: &mut Vec<String>,
+    ) -> Option<Series> {
         let arrivals = self.times.get(&Quantity::Arrival)?;
         let ends = self.times.get(&Quantity::End)?;
+        let mut ends = ends.clone();
+        if let Some(unit) = derived {
+            // Two roundings may put arrivals in the wrong order. If nobody was overtaken by more than these,
+            // nobody was: then ends in order belong to arrivals in order.
+            for rows in stretches {
+                if !overtake(&arrivals[rows.clone()], &ends[rows.clone()], 2.0 * unit) {
+                    ends[rows.clone()].sort_unstable_by(f64::total_cmp);
+                }
+            }
+        }
         if !stretches.iter().all(|rows| ends[rows.clone()].is_sorted()) {
             notes.push(
                 "no service times: customers overtake each other, and `start` is not in the trace".into(),
@@ -292,12 +409,17 @@ impl Table {
             "service times are those of one server, first come first served: `start` is not in the trace"
                 .into(),
         );
-        let precision = self.precision_between(Quantity::Arrival, Quantity::End);
+        let mut precision = self.precision_between(Quantity::Arrival, Quantity::End);
+        let unlike = self.stamps(Quantity::Arrival, Quantity::End).filter(|s| s.clocks == Clocks::Unlike);
+        if let Some(stamps) = unlike.filter(|s| derived.is_none() && s.unit > precision.resolution()) {
+            precision.blur = stamps.unit;
+        }
         let mut values = Vec::with_capacity(ends.len());
         for rows in stretches {
             let mut free = f64::NEG_INFINITY;
             for (arrival, end) in arrivals[rows.clone()].iter().zip(&ends[rows.clone()]) {
-                values.push(rounded(end - arrival.max(free), precision));
+                // An arrival that is off by a unit may be after its end.
+                values.push(rounded(end - arrival.max(free), precision).max(0.0));
                 free = *end;
             }
         }
@@ -315,7 +437,8 @@ impl Table {
             // Whom the first of a stretch found that is not the trace's first, nobody knows.
             let mut free = if rows.start == 0 { f64::NEG_INFINITY } else { f64::INFINITY };
             for at in rows.clone() {
-                if arrivals[at] >= free {
+                // Who came at the reading of an end may have come before it, and waited for that.
+                if arrivals[at] > free {
                     values.push(rounded(starts[at] - arrivals[at], precision));
                 }
                 free = if free == f64::INFINITY { ends[at] } else { free.max(ends[at]) };
@@ -349,6 +472,18 @@ fn rounded(difference: f64, precision: Precision) -> f64 {
         r if r < 1.0 => (difference * units).round() / units,
         r => (difference / r).round() * r,
     }
+}
+
+/// Whether somebody came after another, by more than `unit`, and left before.
+fn overtake(arrivals: &[f64], ends: &[f64], unit: f64) -> bool {
+    let (mut before, mut latest) = (0, f64::NEG_INFINITY);
+    arrivals.iter().zip(ends).any(|(arrival, end)| {
+        while arrivals[before] < arrival - unit {
+            latest = latest.max(ends[before]);
+            before += 1;
+        }
+        *end < latest
+    })
 }
 
 fn classes(table: &Table) -> Vec<(String, u64)> {
@@ -397,7 +532,8 @@ mod tests {
         let parts = read("gap_us,wait_us,service_us\n0,0,5\n2,3,3\n8,0,2\n").unwrap();
         assert_eq!(us(&parts.responses), [5.0, 6.0, 2.0]);
         let woken = read("arrival_us,start_us,end_us\n0,1,5\n2,5,8\n8,8,9\n10,13,15\n").unwrap();
-        assert_eq!(us(&woken.setups), [1.0, 0.0, 3.0]);
+        // The third came as the second left, by this clock: whether it found the server idle nobody knows.
+        assert_eq!(us(&woken.setups), [1.0, 3.0]);
         assert_eq!(trace.servers_seen, Some(1));
         assert_eq!(trace.classes, [("a".to_owned(), 2), ("b".to_owned(), 1)]);
         assert_eq!(trace.services.unwrap().resolution, 1e-6);
