@@ -1,6 +1,6 @@
 //! A thread's end: exit(2) of a thread whose process goes on.
 //!
-//! What a thread takes after it has asked for its end nobody can ask it, and of one that goes at once the kernel keeps less than all of its processor time. The
+//! No thread can say what its own end takes, and of one that goes at once the kernel keeps less than all of its processor time. The
 //! first thread of a process stays until the others have ended, and its clock with it. So a child is begun whose first thread ends, and whose second one
 //! reads that clock when it is over.
 
