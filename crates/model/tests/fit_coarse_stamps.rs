@@ -168,8 +168,9 @@ fn a_trace_of_nothing_but_hidden_services_is_refused_with_the_clock() {
     let text = queue(Columns::ArrivalStartEnd, RATES[1], 1.0, 2000, 3);
     let rows = text.lines().map(|line| line.split_once(',').unwrap().1);
     let text = rows.collect::<Vec<_>>().join("\n");
-    let told = fit(&Trace::read(text.as_bytes(), None).unwrap(), Options::default()).unwrap_err().to_string();
-    assert!(told.contains("a clock of 1 s, too coarse") && told.contains("column `service`"), "{told}");
+    let error =
+        fit(&Trace::read(text.as_bytes(), None).unwrap(), Options::default()).unwrap_err().to_string();
+    assert!(error.contains("a clock of 1 s, too coarse") && error.contains("column `service`"), "{error}");
 }
 
 /// Stamps without ends: responses are waits and services.

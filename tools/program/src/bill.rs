@@ -587,8 +587,7 @@ mod tests {
         assert!((timer(&bill).1 - kernel.ns).abs() < 1.0, "{bill:?}");
     }
 
-    /// A program that reads was said to be in the kernel for 36 % of its time by `--exact`, which is of it for 89 %, and its reads, between which only
-    /// counting lay, to find cold caches: twice their toll.
+    /// By `--exact` a loop of reads was said to be in the kernel for 36 % of its time, which it is for 89 %.
     #[test]
     fn what_counting_took_is_in_no_time_of_the_program() {
         let mut counts = Counts { watched: Duration::from_secs(1), ..Counts::default() };

@@ -153,7 +153,7 @@ pub fn fit(trace: &Trace, options: Options) -> Result<Fit> {
     }
     notes.extend(hidden_means(trace));
     let coupling = match (&trace.gaps, &trace.services) {
-        _ if !is_coupling_told(trace, gaps.as_ref(), services.as_ref()) => Coupling::default(),
+        _ if !is_coupling_known(trace, gaps.as_ref(), services.as_ref()) => Coupling::default(),
         (Some(gaps), Some(services)) => Coupling::of(gaps, services, &trace.stretches),
         _ => Coupling::default(),
     };
@@ -242,7 +242,7 @@ fn mean(series: &Series) -> Option<f64> {
 
 /// Whether services can be tested against the gaps beside them: where both hang on the same readings, the rounding of those
 /// makes them depend on each other. Rounding moves a reading by a uniform error, whose variance is unit²/12.
-fn is_coupling_told(trace: &Trace, gaps: Option<&Examined>, services: Option<&Examined>) -> bool {
+fn is_coupling_known(trace: &Trace, gaps: Option<&Examined>, services: Option<&Examined>) -> bool {
     let (Some(gaps), Some(services)) = (gaps, services) else { return false };
     if !trace.is_rounding_shared {
         return true;
@@ -386,14 +386,14 @@ fn models(
     let misleads = |stamps: Option<Stamps>| {
         stamps.is_some_and(|stamps| stamps.mislead(services.moments.mean, services.values))
     };
-    let is_mean_told = !misleads(trace.service_stamps) && !misleads(trace.response_stamps);
+    let is_mean_known = !misleads(trace.service_stamps) && !misleads(trace.response_stamps);
     let mut judged: Vec<(Judged, Vec<Requirement>)> = CANDIDATES
         .iter()
         .filter(|candidate| candidate.several == (servers > 1))
         .filter(|candidate| !candidate.setup || setups.is_some())
         .filter_map(|candidate| {
             let mut judged = predict(candidate, &traffic, observed.as_ref())?;
-            judged.mean_p = judged.mean_p.filter(|_| is_mean_told);
+            judged.mean_p = judged.mean_p.filter(|_| is_mean_known);
             let mut wants = requirements(candidate, &judged, &traffic, gaps, services, estimates);
             wants.extend(uncoupled(coupling));
             Some((judged, wants))

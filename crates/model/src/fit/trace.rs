@@ -105,7 +105,7 @@ impl Stamps {
         self.unit > largest_share * mean * (1.0 + 1e-9)
     }
 
-    /// Whether a test by the mean of so many such differences, which read `mean`, can take what rounding did for more.
+    /// Whether a test by the mean of these differences, as many as `values` and `mean` as they read, may reject for the rounding alone.
     pub(super) fn mislead(self, mean: f64, values: usize) -> bool {
         self.clocks != Clocks::One && 0.5 * self.unit * (values as f64).sqrt() > series::SHARED * mean
     }

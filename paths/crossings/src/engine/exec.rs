@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 use rustix::pipe::{PipeFlags, pipe_with};
 use tollway_core::{Error, Missing, Result, Tally};
 use tollway_host::scratch::{FOLDER, Folder, folder};
+use tollway_host::shared::SharedPages;
 
-use super::in_common::InCommon;
 use super::processor_time::Spent;
 use super::region::{PAGE, Region};
 
@@ -112,7 +112,7 @@ pub struct Execution {
     part: Part,
     stack: Region,
     /// What the child's clock said before it executed.
-    before: InCommon,
+    before: SharedPages,
     pipe: (File, OwnedFd),
     spent: Spent,
 }
@@ -143,7 +143,7 @@ impl Execution {
             child,
             part,
             stack,
-            before: InCommon::new()?,
+            before: SharedPages::new(size_of::<libc::timespec>())?,
             pipe: (File::from(from), to),
             spent: Spent::nothing()?,
         };
@@ -176,7 +176,7 @@ impl Execution {
             Duration::new(time.tv_sec.max(0) as u64, time.tv_usec.clamp(0, 999_999) as u32 * 1000)
         };
         // SAFETY: the page is as long and aligned, all that it may hold are numbers, and who wrote to it has ended.
-        let before = time_of(&unsafe { self.before.address().cast::<[u8; 16]>().read() });
+        let before = time_of(&unsafe { self.before.as_ptr().cast::<[u8; 16]>().read() });
         let (after, all) = (time_of(&came), of(usage.ru_utime) + of(usage.ru_stime));
         if after <= before {
             return false;
@@ -193,7 +193,7 @@ impl Execution {
         let task = Task {
             program: self.image.as_ptr(),
             output: self.pipe.1.as_raw_fd(),
-            stamp: self.before.address().cast(),
+            stamp: self.before.as_ptr().cast(),
         };
         match self.child {
             Child::Copy => {

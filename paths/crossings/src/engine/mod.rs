@@ -21,7 +21,6 @@ pub mod exits;
 pub mod faults;
 pub mod futex;
 pub mod hand_over;
-mod in_common;
 pub mod mappings;
 pub mod memory_copy;
 pub mod passing;

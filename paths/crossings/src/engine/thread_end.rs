@@ -1,16 +1,16 @@
 //! A thread's end: exit(2) of a thread whose process goes on.
 //!
-//! No thread can say what its own end takes, and of one that goes at once the kernel keeps less than all of its processor time. The
-//! first thread of a process stays until the others have ended, and its clock with it. So a child is begun whose first thread ends, and whose second one
-//! reads that clock when it is over.
+//! No thread can read its clock after it has asked for its end, and when it has ended the clock is gone as well, but that of a process'
+//! first thread: it stays until the others have ended. So a child is begun whose first thread ends, and whose second one reads the
+//! first one's clock when it has.
 
 use std::ffi::c_void;
 use std::ptr;
 use std::time::Duration;
 
 use tollway_core::{Error, Missing, Result, Tally};
+use tollway_host::shared::SharedPages;
 
-use super::in_common::InCommon;
 use super::processor_time::Spent;
 use super::region::{PAGE, Region};
 
@@ -38,7 +38,7 @@ struct Seen {
 /// Children whose first thread ends, over and over.
 pub struct ThreadEnd {
     stack: Region,
-    seen: InCommon,
+    seen: SharedPages,
     spent: Spent,
 }
 
@@ -50,7 +50,8 @@ impl ThreadEnd {
     pub fn new() -> Result<ThreadEnd> {
         let mut stack = Region::new(STACK)?;
         stack.touch();
-        let mut made = ThreadEnd { stack, seen: InCommon::new()?, spent: Spent::nothing()? };
+        let mut made =
+            ThreadEnd { stack, seen: SharedPages::new(size_of::<Seen>())?, spent: Spent::nothing()? };
         if !made.once() {
             return Err(Error::Missing(Missing::new(
                 "a thread that has ended",
@@ -64,7 +65,7 @@ impl ThreadEnd {
 
     /// A child, and its end; whether all of it went as it should.
     pub fn once(&mut self) -> bool {
-        let seen = self.seen.address().cast::<Seen>();
+        let seen = self.seen.as_ptr().cast::<Seen>();
         let top = self.stack.address().wrapping_byte_add(STACK);
         // SAFETY: the child makes system calls and no others, all of them safe in a copy of a process of several threads.
         let child = match unsafe { libc::syscall(libc::SYS_fork) } {

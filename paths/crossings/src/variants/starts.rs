@@ -19,8 +19,8 @@ pub(super) fn variants() -> Vec<Box<dyn Variant>> {
                      all. Both wait for the end; the child runs on its parent's core. Of `exec`, `exec-forked` and `exit` the work is a \
                      part of that: execve of a small program that names an interpreter, both of four segments, by a \
                      child that borrows its parent's memory or has a copy, which has to go first; and such a program's \
-                     end. By the child's own processor time. `exit-thread` is the end of one of a process' two threads, the first one, as only of that \
-                     the kernel keeps all of its time.",
+                     end. By the child's own processor time. `exit-thread` is the end of one of a process' two threads, the first one, whose \
+                     clock stays until the other has ended.",
                 )
                 .axis(Axis {
                     name: "kind",
