@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use program::{Bench, PATIENCE, SHORT, skip, takes_interruptions, told, within};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tollway_capture::engine::file::pcapng::{self, Described};
 use tollway_capture::engine::file::{Output, Reader, Resolution, pcap};
 use tollway_capture::engine::generate::{Flows, Frames, Stamp};
@@ -737,6 +737,27 @@ fn a_file_without_packets_is_not_replayed() {
     let bench = bench(0);
     let arguments = ["capture", "generate", "-i", "lo", "--schedule", "replay:web.pcap"];
     refused(&bench, &arguments, 1, &["the file to replay: it has no packets", "give a capture"]);
+}
+
+/// What would be sent is told, and what is wrong as of the real thing; no frame is sent.
+#[test]
+fn a_dry_run_of_a_generator_sends_nothing() {
+    let bench = bench(20);
+    let plan = |more: &[&str]| {
+        let arguments = [&["capture", "generate", "-i", "lo", "--dry-run"], more].concat();
+        bench.ends(&arguments, 0).0
+    };
+    let text = plan(&["--rate", "10", "--count", "50", "--time", "3600"]);
+    for part in ["50 frames over lo at 10 a second, for about 5.000 s", "CAP_NET_RAW", "writes nothing"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let text = plan(&["--schedule", "replay:web.pcap"]);
+    assert!(text.contains("the frames of web.pcap over lo at the gaps of the file"), "{text}");
+    // It would have taken an hour.
+    let json: Value = serde_json::from_str(&plan(&["--rate", "10", "--time", "3600", "--json"])).unwrap();
+    assert_eq!((&json["seconds"], &json["frames"]), (&json!(3600.0), &Value::Null));
+    let replay = ["capture", "generate", "-i", "lo", "--dry-run", "--schedule", "replay:none.pcap"];
+    refused(&bench, &replay, 1, &["none.pcap"]);
 }
 
 #[test]

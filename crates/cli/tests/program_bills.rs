@@ -511,7 +511,14 @@ fn a_dry_run_of_a_bill_starts_nothing_and_names_what_it_would_write() {
     let touch = ["--", "touch", "made"];
     let planned = |more: &[&str]| bench.ends(&[&["bill", "--dry-run"], more, &touch].concat(), 0).0;
     let text = planned(&["--by", "proc", "--html", "page.html", "--export", "bill.json", "--runs", "3"]);
-    for part in ["starts `touch made`", "3 bills", "counted by proc", "tollway.db", "bill.json, page.html"] {
+    for part in [
+        "starts `touch made`",
+        "3 bills",
+        "counted by proc",
+        "privileges: none for",
+        "tollway.db",
+        "bill.json, page.html",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     let text = planned(&["--by", "proc", "--no-store", "--try", "one-core,reuse-memory", "--rounds", "4"]);

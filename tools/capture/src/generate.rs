@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
+use std::path::Path;
 
 use anyhow::Result;
 use schemars::JsonSchema;
@@ -10,7 +11,7 @@ use tollway_capture::engine::generate::{
     Ended, Errors, Flows, GenerateError, Generator, Group, Method, ReplayPace, Report, Schedule, Sizes,
     Traffic, Transport,
 };
-use tollway_core::Error;
+use tollway_core::{Error, Missing};
 use tollway_report::number;
 
 use crate::args::generate::{Generate, Rate, SendWay, Timing};
@@ -87,7 +88,6 @@ impl From<Errors> for ErrorsDocument {
 pub fn run(options: &Generate, json: bool) -> Result<()> {
     interfaces::named(&options.interface)?;
     let generator = generator(options)?;
-    let stop = signals::call_off(Vec::new())?;
     let ready = generator.open().map_err(|error| match error {
         // As of a file that is read (-r): nothing that somebody wrote is wrong.
         GenerateError::File(_) | GenerateError::Replay(_) => anyhow::anyhow!("{error}"),
@@ -95,25 +95,114 @@ pub fn run(options: &Generate, json: bool) -> Result<()> {
             Error::Missing(missing) => Error::Missing(interfaces::allowed(missing)).into(),
             other => other.into(),
         },
-    })?;
+    });
+    if options.dry_run {
+        return plan(&generator, ready.map(drop), json);
+    }
+    let ready = ready?;
+    let stop = signals::call_off(Vec::new())?;
     privileges::drop(options.relinquish_privileges.as_deref())?;
     let report = ready.run(&stop);
-    let asked = match &generator.traffic {
-        Traffic::Made { schedule, .. } => schedule.rate(),
-        Traffic::Replay { pace: ReplayPace::Rate(rate), .. } => Some(*rate),
-        Traffic::Replay { .. } => None,
-    };
-    let document = document(report, asked);
-    let mut out = io::stdout().lock();
-    if json {
-        serde_json::to_writer_pretty(&mut out, &document).map_err(io::Error::from)?;
-        writeln!(out)?;
-    } else {
-        out.write_all(text(&document).as_bytes())?;
-    }
+    let document = document(report, rate_asked(&generator));
+    print(&document, json, text)?;
     match document.error {
         Some(error) => Err(anyhow::anyhow!("{error}")),
         None => Ok(()),
+    }
+}
+
+/// Prints a document, or its text.
+fn print<D: Serialize>(document: &D, json: bool, text: impl FnOnce(&D) -> String) -> Result<()> {
+    let mut out = io::stdout().lock();
+    if json {
+        serde_json::to_writer_pretty(&mut out, document).map_err(io::Error::from)?;
+        writeln!(out)?;
+    } else {
+        out.write_all(text(document).as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Frames per second; none where the interface decides, or a file.
+fn rate_asked(generator: &Generator) -> Option<f64> {
+    match &generator.traffic {
+        Traffic::Made { schedule, .. } => schedule.rate(),
+        Traffic::Replay { pace: ReplayPace::Rate(rate), .. } => Some(*rate),
+        Traffic::Replay { .. } => None,
+    }
+}
+
+/// What --dry-run prints.
+#[derive(Serialize)]
+struct Planned<'g> {
+    schema_version: u32,
+    interface: &'g str,
+    /// The most frames; none where time or a file ends it.
+    frames: Option<u64>,
+    /// The file that is replayed.
+    file: Option<&'g Path>,
+    /// When they are sent.
+    pace: String,
+    /// Seconds that it takes, about; none where only the interface or a file can tell.
+    seconds: Option<f64>,
+    /// What it needs.
+    privileges: &'static str,
+    /// Why it cannot be done here.
+    missing: Option<Missing>,
+    /// Files that it would write: none.
+    writes: [String; 0],
+}
+
+/// Tells what would be sent. What is wrong is an error as of the real thing; what this process may not, a line.
+fn plan(generator: &Generator, ready: Result<()>, json: bool) -> Result<()> {
+    let missing = match ready {
+        Ok(()) => None,
+        Err(error) => match error.downcast::<Error>()? {
+            Error::Missing(missing) => Some(missing),
+            other => return Err(other.into()),
+        },
+    };
+    let rate = rate_asked(generator);
+    let by_count = generator.count.zip(rate).map(|(frames, rate)| frames as f64 / rate);
+    let seconds = generator.time.map(|time| time.as_secs_f64());
+    let planned = Planned {
+        schema_version: 1,
+        interface: &generator.interface,
+        frames: generator.count,
+        file: match &generator.traffic {
+            Traffic::Replay { file, .. } => Some(file),
+            Traffic::Made { .. } => None,
+        },
+        pace: match (rate, &generator.traffic) {
+            (Some(rate), _) => format!("at {rate} a second"),
+            (None, Traffic::Replay { pace: ReplayPace::Gaps(_), .. }) => "at the gaps of the file".into(),
+            (None, _) => "as fast as the interface takes them".into(),
+        },
+        seconds: by_count.into_iter().chain(seconds).reduce(f64::min),
+        privileges: "root, or CAP_NET_RAW",
+        missing,
+        writes: [],
+    };
+    print(&planned, json, Planned::to_text)
+}
+
+impl Planned<'_> {
+    fn to_text(&self) -> String {
+        let frames = match (self.file, self.frames) {
+            (Some(file), None) => format!("the frames of {}", file.display()),
+            (Some(file), Some(most)) => format!("the first {most} frames of {}", file.display()),
+            (None, Some(most)) => format!("{most} frames"),
+            (None, None) => "frames".into(),
+        };
+        let mut text = format!("sends {frames} over {} {}", self.interface, self.pace);
+        if let Some(seconds) = self.seconds {
+            let _ = write!(text, ", for about {seconds:.3} s");
+        }
+        let _ = writeln!(text, "\nprivileges: {}", self.privileges);
+        if let Some(missing) = &self.missing {
+            let _ = writeln!(text, "not here: {missing}");
+        }
+        text + "changes nothing of the interface; what is at its other end receives them\nwrites nothing\n"
     }
 }
 

@@ -13,7 +13,7 @@ use tollway_program_tool::command;
 use tollway_program_tool::prices::needed;
 use tollway_program_tool::ways;
 
-use super::doctor::counting;
+use super::doctor::counting::{self, WayToCount};
 use super::price_list::{self, Pricing};
 use crate::args::{Arguments, Bill};
 use crate::output::{self, Versioned};
@@ -30,9 +30,11 @@ pub struct PlannedBill {
     /// Seconds that each watches it; none: until it ends.
     seconds: Option<f64>,
     /// How it is counted: `kernel`, `ptrace` or `proc`.
-    by: String,
+    by: &'static str,
     /// In words.
     by_title: &'static str,
+    /// The privileges that this needs.
+    privileges: &'static str,
     /// Why it is not counted in a better way.
     instead: Vec<Missing>,
     /// How often it is started besides, to try changes.
@@ -55,7 +57,7 @@ impl PlannedBill {
     /// The program cannot be counted in the way that is asked for.
     pub fn of(arguments: &Arguments, options: &Bill, pricing: &Pricing<'_>) -> Result<PlannedBill> {
         let program = &options.program;
-        let (by, by_title, instead) = way(program)?;
+        let (by, instead) = way(program)?;
         let needed = needed();
         let tries = program.tries.len() as u32;
         Ok(PlannedBill {
@@ -63,8 +65,9 @@ impl PlannedBill {
             pid: program.pid,
             bills: options.repeats.runs.unwrap_or(1),
             seconds: program.long.map(|long| long.as_secs_f64()),
-            by,
-            by_title,
+            by: by.by,
+            by_title: by.title,
+            privileges: by.privileges,
             instead,
             starts: if tries == 0 { 0 } else { 1 + program.rounds * (1 + tries) },
             changes: program.tries.iter().filter_map(|change| of_the_machine(*change)).collect(),
@@ -86,6 +89,7 @@ impl PlannedBill {
         }
         let bills = if self.bills == 1 { "one bill".into() } else { format!("{} bills", self.bills) };
         let _ = writeln!(text, ": {bills}\ncounted by {}", self.by_title);
+        let _ = writeln!(text, "privileges: {}", self.privileges);
         for missing in &self.instead {
             let _ = writeln!(text, "not in a better way: {missing}");
         }
@@ -114,17 +118,17 @@ pub fn show(arguments: &Arguments, planned: PlannedBill) -> Result<()> {
     Ok(output::text(&planned.to_text())?)
 }
 
-/// The first way that can be used, its title, and why those before it cannot.
-fn way(program: &Program) -> Result<(String, &'static str, Vec<Missing>)> {
+/// The first way that can be used, and why those before it cannot.
+fn way(program: &Program) -> Result<(WayToCount, Vec<Missing>)> {
     let mut instead = Vec::new();
-    let tried = counting::examine();
+    let mut tried = counting::examine();
     for by in ways::asked(program) {
         let name = by.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
-        for way in tried.iter().filter(|way| way.by == name) {
-            match &way.missing {
-                None => return Ok((name, way.title, instead)),
-                Some(missing) => instead.push(missing.clone()),
-            }
+        let Some(at) = tried.iter().position(|way| way.by == name) else { continue };
+        let way = tried.swap_remove(at);
+        match way.missing {
+            None => return Ok((way, instead)),
+            Some(missing) => instead.push(missing),
         }
     }
     Err(match instead.pop() {

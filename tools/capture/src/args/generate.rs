@@ -60,6 +60,10 @@ pub struct Generate {
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
 
+    /// Say what would be sent, for how long and what it needs; send nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+
     /// Become this user once all is open (as root; all capabilities go in any case).
     #[arg(short = 'Z', long, value_name = "USER")]
     pub relinquish_privileges: Option<String>,

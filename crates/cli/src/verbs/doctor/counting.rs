@@ -16,18 +16,28 @@ pub struct WayToCount {
     pub by: &'static str,
     /// What it is and what it tells.
     pub title: &'static str,
+    /// The privileges that it needs.
+    pub privileges: &'static str,
     /// Why it cannot be used; `None` where it can.
     pub missing: Option<Missing>,
 }
 
 /// Tries all ways, the best first: in some hundredths of a second.
 pub fn examine() -> Vec<WayToCount> {
-    let way =
-        |by, title, tried: Result<()>| WayToCount { by, title, missing: tried.err().map(|e| why(by, e)) };
+    let way = |by, title, privileges, tried: Result<()>| {
+        let missing = tried.err().map(|error| why(by, error));
+        WayToCount { by, title, privileges, missing }
+    };
+    let of_another = "none for a program of one's own; root, or CAP_SYS_PTRACE, for another user's";
     vec![
-        way("kernel", "kernel (programs at tracepoints, bpf: all is seen)", by_kernel()),
-        way("ptrace", "ptrace (each call is seen and slowed down)", by_ptrace()),
-        way("proc", "proc (sums that /proc tells)", by_proc()),
+        way(
+            "kernel",
+            "kernel (programs at tracepoints, bpf: all is seen)",
+            "root, or CAP_BPF and CAP_PERFMON",
+            by_kernel(),
+        ),
+        way("ptrace", "ptrace (each call is seen and slowed down)", of_another, by_ptrace()),
+        way("proc", "proc (sums that /proc tells)", of_another, by_proc()),
     ]
 }
 
