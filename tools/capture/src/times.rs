@@ -122,12 +122,34 @@ pub fn local_zone() -> TimeZone {
     })
 }
 
-/// What the C library reads besides: rules behind a colon, and a name of summer time without rules, which has
-/// those of the United States (glibc, time/tzset.c, `parse_rule`).
+/// What the C library reads besides: rules behind a colon, a name of summer time without rules, which has
+/// those of the United States (glibc, time/tzset.c, `parse_rule`), and offsets beyond a day.
 fn as_in_c_library(given: &str) -> Option<TimeZone> {
-    let rules = given.strip_prefix(':').unwrap_or(given);
+    let rules = &with_bounded_offsets(given.strip_prefix(':').unwrap_or(given));
     let with_default = || TimeZone::posix(&format!("{rules},M3.2.0,M11.1.0")).ok();
     TimeZone::posix(rules).ok().or_else(|| if rules.contains(',') { None } else { with_default() })
+}
+
+/// The same with offsets of 24 hours and of 59 minutes and seconds at the most, as glibc takes them
+/// (time/tzset.c, `compute_offset`). The moments at which offsets change, behind the comma, stay.
+fn with_bounded_offsets(rules: &str) -> String {
+    let (zones, moments) = rules.split_at(rules.find(',').unwrap_or(rules.len()));
+    let mut bounded = String::with_capacity(rules.len());
+    let (mut rest, mut is_name) = (zones, false);
+    while let Some(first) = rest.chars().next() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        if digits == 0 || is_name {
+            is_name = first == '<' || is_name && first != '>';
+            bounded.push(first);
+            rest = &rest[first.len_utf8()..];
+            continue;
+        }
+        let most = if bounded.ends_with(':') { 59 } else { 24 };
+        let number = rest[..digits].parse::<u64>().map_or(most, |number| number.min(most));
+        let _ = write!(bounded, "{number:02}");
+        rest = &rest[digits..];
+    }
+    bounded + moments
 }
 
 #[cfg(test)]
@@ -148,10 +170,18 @@ mod tests {
             (":CET-1CEST", [1, 2, 2]),
             (":CET-1CEST,M3.5.0,M10.5.0/3", [1, 2, 1]),
             ("<+03>-3", [3, 3, 3]),
+            ("<+99>-3", [3, 3, 3]),
+            // Offsets beyond a day, as `TZ=… date` of glibc 2.36 shows them.
+            ("XXX25", [-24, -24, -24]),
+            ("XYZ-99", [24, 24, 24]),
+            ("XXX-0:70:70", [0, 0, 0]),
+            ("XXX5YYY30", [-5, -24, -24]),
+            ("XXX30YYY,M3.2.0,M11.1.0", [-24, -23, -23]),
+            ("XXX5YYY,M3.2.0/30,M11.1.0", [-5, -4, -4]),
         ] {
             assert_eq!([winter, summer, march].map(|at| offset(given, at)), hours.map(Some), "{given}");
         }
-        for none in ["", "ABC", "Nowhere/At_all", "CET-1CEST,", "CET-1CEST,M3.5.0", "XYZ-99", "GMT+1x"] {
+        for none in ["", "ABC", "Nowhere/At_all", "CET-1CEST,", "CET-1CEST,M3.5.0", "GMT+1x"] {
             assert!(as_in_c_library(none).is_none(), "{none}");
         }
     }
