@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, open, openat, readlinkat_raw, statat, symlinkat};
 use rustix::io::Errno;
@@ -44,6 +45,15 @@ pub(super) fn stat_in_folder(_: usize, row: Row) -> Result<Box<dyn Single>> {
     Ok(Box::new(Asks { there: There::new()?, row: row.of(IN_A_ROW), asks }))
 }
 
+/// A file as long, by a path of [`NAMES_DEEP`] names: what each name costs is told by the difference, whatever is done with the file at the end.
+pub(super) fn stat_deep(_: usize, row: Row) -> Result<Box<dyn Single>> {
+    let asks = |there: &There| {
+        let found = statat(&there.opened, &*there.deep, AtFlags::SYMLINK_NOFOLLOW);
+        found.is_ok_and(|found| found.st_size == LENGTH as i64)
+    };
+    Ok(Box::new(Asks { there: There::new()?, row: row.of(IN_A_ROW), asks }))
+}
+
 pub(super) fn stat_missing(_: usize, row: Row) -> Result<Box<dyn Single>> {
     let asks = |there: &There| statat(CWD, &*there.missing, AtFlags::empty()).err() == Some(Errno::NOENT);
     Ok(Box::new(Asks { there: There::new()?, row: row.of(IN_A_ROW), asks }))
@@ -61,10 +71,16 @@ pub(super) fn read_link(_: usize, row: Row) -> Result<Box<dyn Single>> {
 /// [`FILE`] as a system call takes it.
 const FILE_NAME: &std::ffi::CStr = c"asked";
 
-/// A folder of our own with a file and a link to it.
+/// Names of the path that is deep, from the open folder on; the last is the file's.
+const NAMES_DEEP: usize = 16;
+/// What each of its folders is called.
+const WITHIN: &str = "within";
+
+/// A folder of our own with a file and a link to it, and one more file deep below.
 struct There {
     _folder: Folder,
     opened: OwnedFd,
+    deep: CString,
     missing: CString,
     link: CString,
 }
@@ -76,15 +92,20 @@ impl There {
         let folder = Folder::make(&parent).map_err(refused)?;
         std::fs::write(folder.path().join(FILE), [1; LENGTH as usize]).map_err(refused)?;
         symlinkat(FILE, CWD, folder.path().join(LINK)).map_err(|e| refused(e.into()))?;
-        let named = |name: &str| {
-            CString::new(folder.path().join(name).as_os_str().as_bytes())
+        let below: PathBuf = [WITHIN; NAMES_DEEP - 1].iter().collect();
+        std::fs::create_dir_all(folder.path().join(&below)).map_err(refused)?;
+        let deep = below.join(FILE);
+        std::fs::write(folder.path().join(&deep), [1; LENGTH as usize]).map_err(refused)?;
+        let text = |path: &Path| {
+            CString::new(path.as_os_str().as_bytes())
                 .map_err(|e| Error::system("naming scratch files", e.to_string()))
         };
-        let (missing, link) = (named(MISSING)?, named(LINK)?);
+        let named = |name: &str| text(&folder.path().join(name));
+        let (missing, link, deep) = (named(MISSING)?, named(LINK)?, text(&deep)?);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = open(folder.path(), flags, Mode::empty())
             .map_err(|e| Error::system("opening a scratch folder", e))?;
-        Ok(There { _folder: folder, opened, missing, link })
+        Ok(There { _folder: folder, opened, deep, missing, link })
     }
 }
 

@@ -190,6 +190,7 @@ pub const KINDS: &[Kind] = &[
     kind("fchown", "fchown", Needs::Folder, owners::keep),
     kind("stat", "newfstatat", Needs::Folder, files::stat_path),
     kind("stat-in-folder", "newfstatat", Needs::Folder, lookups::stat_in_folder),
+    kind("stat-deep", "newfstatat", Needs::Folder, lookups::stat_deep),
     kind("stat-missing", "newfstatat", Needs::Folder, lookups::stat_missing),
     kind("fstat", "fstat", Needs::Folder, files::stat_open),
     kind("lseek", "lseek", Needs::Folder, files::seek),
