@@ -17,5 +17,5 @@ mod start;
 pub mod traced;
 mod waiting;
 
-pub use counts::{Calls, Counted, Counts, File, FileKind, Moments, Thread};
+pub use counts::{Calls, Counted, Counts, File, FileKind, Moments, Paths, Thread};
 pub use living::{has_own_proc, is_proc_own};

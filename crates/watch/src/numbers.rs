@@ -87,6 +87,30 @@ pub(crate) fn opened(number: u32) -> Option<usize> {
     }
 }
 
+/// Which argument is the path of a call that looks for one file by its name, counted from 0; `None` of other calls, as of those that have two paths.
+pub fn path(number: u32) -> Option<usize> {
+    match known(number)? {
+        Sysno::open
+        | Sysno::creat
+        | Sysno::stat
+        | Sysno::lstat
+        | Sysno::access
+        | Sysno::readlink
+        | Sysno::unlink
+        | Sysno::mkdir => Some(0),
+        Sysno::openat
+        | Sysno::openat2
+        | Sysno::newfstatat
+        | Sysno::statx
+        | Sysno::faccessat
+        | Sysno::faccessat2
+        | Sysno::readlinkat
+        | Sysno::unlinkat
+        | Sysno::mkdirat => Some(1),
+        _ => None,
+    }
+}
+
 /// Which argument has the flags of a call that opens a file by a path, counted from 0; `None` of other calls, and of openat2(2), which has
 /// them in memory.
 pub(crate) fn flags_of_opening(number: u32) -> Option<usize> {

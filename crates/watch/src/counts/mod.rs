@@ -1,12 +1,15 @@
 //! What was counted: of each thread its calls by number and file, and its other crossings. `None` is what a way of counting cannot see; it is never 0.
 
 mod file;
+mod paths;
 mod sums;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 pub use file::{File, FileKind};
+pub(crate) use paths::LOOKED_AT;
+pub use paths::Paths;
 
 /// What was counted of all who were watched, from the beginning on.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -108,6 +111,10 @@ pub struct Calls {
     pub woke_across: Option<u64>,
     /// How many they woke that had slept on another one, which had something else to do.
     pub woke_busy: Option<u64>,
+    /// Paths of those that did not fail, as far as they were looked at.
+    pub paths: Option<Paths>,
+    /// Paths of those that failed.
+    pub paths_failed: Option<Paths>,
 }
 
 /// Crossings that are no system calls.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Calls, Counted, Counts, Moments, Thread};
+use super::{Calls, Counted, Counts, Moments, Paths, Thread};
 
 impl Counts {
     /// What was counted since an earlier moment of the same watching.
@@ -153,6 +153,8 @@ impl Calls {
             woke_here: count(self.woke_here, earlier.woke_here),
             woke_across: count(self.woke_across, earlier.woke_across),
             woke_busy: count(self.woke_busy, earlier.woke_busy),
+            paths: less(self.paths, earlier.paths, Paths::less),
+            paths_failed: less(self.paths_failed, earlier.paths_failed, Paths::less),
         }
         .with_failures_among_them()
     }
@@ -179,6 +181,8 @@ impl Calls {
         self.woke_here = sum(self.woke_here, other.woke_here);
         self.woke_across = sum(self.woke_across, other.woke_across);
         self.woke_busy = sum(self.woke_busy, other.woke_busy);
+        self.paths = sum(self.paths, other.paths);
+        self.paths_failed = sum(self.paths_failed, other.paths_failed);
     }
 }
 

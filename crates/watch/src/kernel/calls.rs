@@ -1,5 +1,7 @@
 //! A system call begins, and ends.
 
+mod paths;
+
 use tollway_bpf::assembler::Register::{self, R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
 use tollway_bpf::assembler::{Assembler, Helper, Label, Operation, When, Width};
 
@@ -137,7 +139,7 @@ fn by_number(program: &mut Assembler, maps: &Maps, out: Label) {
     let (other, known, not_timed) = (program.label(), program.label(), program.label());
     who_runs(program, maps, out);
     program.store_constant(Width::Double, R10, BEGUN, 0);
-    if_timed(program, thread::NUMBERED, not_timed);
+    if_chosen(program, thread::NUMBERED, 0, not_timed);
     program.call(Helper::Nanoseconds).store(Width::Double, R10, BEGUN, R0).place(not_timed);
     program.store_constant(Width::Double, R7, thread::COUNTED, 1);
     program.store_constant(Width::Double, R7, thread::BROKEN_OFF, 0);
@@ -193,7 +195,7 @@ fn in_all(program: &mut Assembler) {
 /// at `R8` was seen to begin: what counting costs, where and when it costs that.
 fn time_itself(program: &mut Assembler, out: Label) {
     program.jump_if(When::Equal, R8, 0, out);
-    if_timed(program, thread::CALLS, out);
+    if_chosen(program, thread::CALLS, 0, out);
     took(program, out);
     let first = program.label();
     program.load(Width::Double, R1, R10, MADE).jump_if(When::Different, R1, 0, first);
@@ -204,12 +206,16 @@ fn time_itself(program: &mut Assembler, out: Label) {
     one_more(program, R7, thread::FIRST_TIMED);
 }
 
-/// Leads to `out` at most calls of the thread in `R7`, of which there were as many as that word says.
-fn if_timed(program: &mut Assembler, calls: i16, out: Label) {
+/// Leads to `out` at most calls of the thread in `R7`, of which there were as many as that word says; goes on so many calls after the one
+/// of each row that chance has chosen.
+fn if_chosen(program: &mut Assembler, calls: i16, later: i32, out: Label) {
     program.load(Width::Double, R1, R7, calls).register(Operation::Move, R2, R1);
     program.load(Width::Word, R3, R7, thread::NUMBER);
     program.constant(Operation::ShiftRight, R2, TIMED_BITS).register(Operation::Add, R2, R3);
     program.constant(Operation::Multiply, R2, GOLDEN).constant(Operation::ShiftRight, R2, 32 - TIMED_BITS);
+    if later != 0 {
+        program.constant(Operation::Add, R2, later);
+    }
     program.constant(Operation::And, R2, TIMED_CALLS - 1).constant(Operation::And, R1, TIMED_CALLS - 1);
     program.jump_if_both(When::Different, R1, R2, out);
 }
@@ -242,8 +248,11 @@ fn by_file(program: &mut Assembler, maps: &Maps, out: Label) {
     one_more(program, R0, call::FAILED);
     program.jump(noted).place(no_failure);
     add(program, R0, call::RESULTS, R2);
+    let timed = program.label();
     program.place(noted).register(Operation::Move, R9, R0);
-    time_itself(program, out);
+    time_itself(program, timed);
+    program.place(timed);
+    paths::walked(program, maps, out);
 }
 
 /// One more of the call in which the thread in `R7` is, or was last, by number and file: at `R0`.

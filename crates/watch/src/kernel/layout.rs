@@ -205,8 +205,12 @@ pub mod call {
     pub const PROGRAM_TIME: i16 = 80;
     /// How many it timed.
     pub const PROGRAM_TIMED: i16 = 88;
+    /// Paths that were looked at, of those that did not fail, and names in them.
+    pub const DONE_BY_PATH: [i16; 2] = [96, 104];
+    /// The same of those that failed.
+    pub const FAILED_BY_PATH: [i16; 2] = [112, 120];
     /// Bytes.
-    pub const SIZE: usize = 96;
+    pub const SIZE: usize = 128;
 }
 
 /// Bits of what is known of a call's number.
@@ -219,6 +223,8 @@ pub mod of_number {
 
 /// Which file has a name.
 pub mod name {
+    use crate::counts::LOOKED_AT;
+
     /// The number of its inode.
     pub const INODE: i16 = 0;
     /// The number of its file system, as the kernel has it; 32 bits, and as many that are 0.
@@ -226,7 +232,7 @@ pub mod name {
     /// Bytes.
     pub const SIZE: usize = 16;
     /// Bytes of a name, with the 0 at its end: longer ones are cut.
-    pub const LONGEST: usize = 256;
+    pub const LONGEST: usize = LOOKED_AT;
 }
 
 /// What is known of all: one row.

@@ -35,6 +35,8 @@ pub(crate) struct Maps {
     /// What calls do with files, by their numbers: [`ON_FILE`](of_number::ON_FILE) where the first argument is a descriptor, and from
     /// [`OPENS`](of_number::OPENS) on where among the registers the address of the path is that a call opens.
     pub on_files: Table,
+    /// By their numbers, where among the registers the address of the path is by which a call looks for a file; 0 of other calls.
+    pub paths: Table,
     /// The paths by which files were opened.
     pub names: Map,
     /// Slots that nobody has.
@@ -56,6 +58,7 @@ impl Maps {
             calls: Map::new(MapKind::Hash, key::SIZE, call::SIZE, calls)?,
             rest: Map::new(MapKind::Hash, key::SIZE, call::SIZE, rest)?,
             on_files: Table::new(8, NUMBERS)?,
+            paths: Table::new(8, NUMBERS)?,
             names: Map::new(MapKind::RecentHash, name::SIZE, name::LONGEST, names)?,
             free: Map::new(MapKind::Queue, 0, 4, SLOTS)?,
             idle: Table::new(8, possible_cpus() as u32)?,
@@ -65,6 +68,7 @@ impl Maps {
             let on_file = if numbers::is_on_file(number) { of_number::ON_FILE } else { 0 };
             let path = numbers::opened(number).map_or(0, |argument| register_of(number, argument));
             maps.on_files.set(number, 0, on_file | path << of_number::OPENS);
+            maps.paths.set(number, 0, numbers::path(number).map_or(0, |at| register_of(number, at)));
         }
         // The first slot is nobody's: it stands for none.
         (1..SLOTS).try_for_each(|slot| maps.free.set(&[], &slot.to_ne_bytes()))?;

@@ -20,7 +20,7 @@ use super::layout::{call, thread};
 use super::maps::SLOTS;
 use super::taken::Taken;
 use super::{Kernel, Passed};
-use crate::counts::{Calls, Counts, File, Moments, Thread};
+use crate::counts::{Calls, Counts, File, Moments, Paths, Thread};
 use crate::living::{Life, has_own_proc, is_proc_own, life_of, threads_of};
 use crate::start::started;
 
@@ -623,6 +623,10 @@ fn calls_of(one: &Call) -> Calls {
         0 => None,
         timed => u64::try_from(u128::from(one.word(at)) * u128::from(count) / u128::from(timed)).ok(),
     };
+    let looked_at = |[paths, names]: [i16; 2]| {
+        let paths = Paths { paths: one.word(paths), names: one.word(names) };
+        (paths.paths > 0).then_some(paths)
+    };
     Calls {
         number: one.number,
         file: file_of(one.kind, one.inode, one.what),
@@ -635,6 +639,8 @@ fn calls_of(one: &Call) -> Calls {
         woke_here: of_all(call::WOKE_HERE),
         woke_across: of_all(call::WOKE_ACROSS),
         woke_busy: of_all(call::WOKE_BUSY),
+        paths: looked_at(call::DONE_BY_PATH),
+        paths_failed: looked_at(call::FAILED_BY_PATH),
     }
     .with_failures_among_them()
 }

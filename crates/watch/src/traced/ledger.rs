@@ -8,7 +8,7 @@ use procfs::FromRead;
 use procfs::process::Stat;
 
 use super::workers::Workers;
-use crate::{Calls, Counts, File, Moments, Thread, is_proc_own};
+use crate::{Calls, Counts, File, Moments, Paths, Thread, is_proc_own};
 
 /// Numbers of page faults: without a disk, and with one.
 type Faults = (u64, u64);
@@ -42,6 +42,8 @@ struct Tally {
     count: u64,
     failed: u64,
     results: u64,
+    paths: Paths,
+    paths_failed: Paths,
 }
 
 /// A thread under one number.
@@ -101,11 +103,13 @@ impl Ledger {
         record.before = record.faults.take().unwrap_or_default();
     }
 
-    /// A call that came back with a result, or `None` for a failure; [`Some(0)`](Some) for one that never does.
-    pub(super) fn called(&mut self, at: usize, call: (u32, File), result: Option<i64>) {
+    /// A call that came back with a result, or `None` for a failure; [`Some(0)`](Some) for one that never does. By this path, if it has one.
+    pub(super) fn called(&mut self, at: usize, call: (u32, File), result: Option<i64>, path: Option<Paths>) {
         let tally = self.threads[at].calls.entry(call).or_default();
         tally.count += 1;
         tally.failed += u64::from(result.is_none());
+        let paths = if result.is_some() { &mut tally.paths } else { &mut tally.paths_failed };
+        *paths = *paths + path.unwrap_or_default();
         // One sum of results that wrapped would need addresses of mmap by the ten thousand.
         tally.results = tally.results.saturating_add(result.and_then(|r| u64::try_from(r).ok()).unwrap_or(0));
     }
@@ -197,6 +201,7 @@ impl Record {
     }
 
     fn thread(&self) -> Thread {
+        let looked_at = |paths: Paths| (paths.paths > 0).then_some(paths);
         let mut calls: Vec<Calls> = self
             .calls
             .iter()
@@ -206,6 +211,8 @@ impl Record {
                 count: tally.count,
                 failed: Some(tally.failed),
                 results: Some(tally.results),
+                paths: looked_at(tally.paths),
+                paths_failed: looked_at(tally.paths_failed),
                 ..Calls::default()
             })
             .collect();

@@ -1,10 +1,14 @@
-//! Requests of ptrace(2) and what a wait tells, without addresses of the traced: all of the unsafe code but the fork.
+//! Requests of ptrace(2), what a wait tells, and paths in the memory of the traced, which is only read: all of the unsafe code but the fork.
 
 use std::io;
 
 use rustix::io::Errno;
 
-use crate::numbers::{flags_of_asking, of_table, opening};
+use crate::counts::{LOOKED_AT, Paths};
+use crate::numbers::{flags_of_asking, of_table, opening, path};
+
+/// Bytes of a page.
+const PAGE: usize = 4096;
 
 /// Another word than 0 here would be an option that changes the traced: PTRACE_O_EXITKILL is not among them.
 const OPTIONS: i32 = libc::PTRACE_O_TRACESYSGOOD
@@ -40,8 +44,9 @@ pub(super) enum Event {
 /// A call, as it begins or comes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
-    /// Its number, as [`numbers`](crate::numbers) has them, its first argument, and its flags if it asks about a file, or opens one.
-    Entry { number: u32, first: u64, asks: u64, opens: u64 },
+    /// Its number, as [`numbers`](crate::numbers) has them, its first argument, its flags if it asks about a file, or opens one, and the path by which it
+    /// looks for one, if it does.
+    Entry { number: u32, first: u64, asks: u64, opens: u64, path: Option<Paths> },
     /// Its result; `None` is a failure.
     Exit { result: Option<i64> },
 }
@@ -101,6 +106,24 @@ pub(super) fn message(thread: u32) -> Option<u32> {
     u32::try_from(message).ok()
 }
 
+/// The path at an address of a thread that stands; `None` where there is none, or an empty one. What is longer than others are looked at is cut.
+fn path_at(thread: u32, address: u64) -> Option<Paths> {
+    let mut path = [0u8; LOOKED_AT];
+    // A page that is not there ends what is read: two parts, so that one that is there is read all the same.
+    let begins = usize::try_from(address).ok()?;
+    let first = (PAGE - begins % PAGE).min(LOOKED_AT - 1);
+    let part = |at: usize, bytes: usize| libc::iovec {
+        iov_base: std::ptr::without_provenance_mut(begins.wrapping_add(at)),
+        iov_len: bytes,
+    };
+    let theirs = [part(0, first), part(first, LOOKED_AT - 1 - first)];
+    let ours = libc::iovec { iov_base: path.as_mut_ptr().cast(), iov_len: LOOKED_AT - 1 };
+    // SAFETY: the kernel writes to no more than our own bytes; the other addresses are the thread's, and may lead nowhere.
+    let read =
+        unsafe { libc::process_vm_readv(thread as libc::pid_t, &raw const ours, 1, theirs.as_ptr(), 2, 0) };
+    (read > 0 && path[0] != 0).then(|| Paths::of(&path))
+}
+
 /// Which call a thread stands at that had [`Event::Call`]; `None` if it was killed meanwhile.
 pub(super) fn call(thread: u32) -> Option<Side> {
     // SAFETY: numbers only, for which 0 is a value.
@@ -113,7 +136,9 @@ pub(super) fn call(thread: u32) -> Option<Side> {
             let entry = unsafe { info.u.entry };
             let number = of_table(entry.nr, info.arch == I386);
             let asks = flags_of_asking(number).map_or(0, |at| entry.args[at]);
-            Some(Side::Entry { number, first: entry.args[0], asks, opens: opening(number, &entry.args) })
+            let opens = opening(number, &entry.args);
+            let path = path(number).and_then(|at| path_at(thread, entry.args[at]));
+            Some(Side::Entry { number, first: entry.args[0], asks, opens, path })
         }
         libc::PTRACE_SYSCALL_INFO_EXIT => {
             // SAFETY: as above.

@@ -14,7 +14,7 @@ use super::files::{Creation, Files};
 use super::ledger::Shared;
 use super::requests::{self, Event, Side};
 use crate::numbers::{ends_workers, frees_descriptors, is_last, is_on_file};
-use crate::{File, FileKind, is_proc_own};
+use crate::{File, FileKind, Paths, is_proc_own};
 
 /// Who traces.
 pub(super) struct Tracer {
@@ -38,6 +38,8 @@ struct Living {
     call: Option<(u32, File)>,
     /// What is known of the file that the call may make.
     creation: Option<Creation>,
+    /// The path by which the call looks for a file.
+    path: Option<Paths>,
 }
 
 impl Tracer {
@@ -85,7 +87,7 @@ impl Tracer {
 
     fn begin(&mut self, thread: u32, process: u32, is_new: bool) {
         let record = self.shared.ledger().begin(thread, process, is_new);
-        self.living.insert(thread, Living { process, record, call: None, creation: None });
+        self.living.insert(thread, Living { process, record, call: None, creation: None, path: None });
     }
 
     /// Counts until all have ended or it is enough. When this thread ends, the kernel lets go of all whom it traces, where they are: nobody is stopped for
@@ -166,7 +168,7 @@ impl Tracer {
         }
         let Some(one) = self.living.get_mut(&thread) else { return };
         match side {
-            Some(Side::Entry { number, first, asks, opens }) => {
+            Some(Side::Entry { number, first, asks, opens, path }) => {
                 let file = match is_on_file(number) {
                     true => self.files.file(one.process, thread, first).with_flags(asks),
                     false => File::default(),
@@ -175,24 +177,25 @@ impl Tracer {
                     self.shared.ledger().named(file, name);
                 }
                 if is_last(number) {
-                    self.shared.ledger().called(one.record, (number, file), Some(0));
+                    self.shared.ledger().called(one.record, (number, file), Some(0), None);
                     return;
                 }
                 one.call = Some((number, file));
                 one.creation = Creation::of(opens);
+                one.path = path;
                 if frees_descriptors(number) {
                     self.files.change();
                 }
             }
             Some(Side::Exit { result }) => {
-                let creation = one.creation.take();
+                let (creation, path) = (one.creation.take(), one.path.take());
                 if let Some((number, mut file)) = left(one, &mut self.files) {
                     if let Some((creation, descriptor)) = creation.zip(result)
                         && self.files.is_made(one.process, thread, descriptor, &creation)
                     {
                         file = File { kind: FileKind::Created, ..File::default() };
                     }
-                    self.shared.ledger().called(one.record, (number, file), result);
+                    self.shared.ledger().called(one.record, (number, file), result, path);
                 }
             }
             None => {}
@@ -207,7 +210,7 @@ impl Tracer {
         let (record, process, call) = (caller.record, caller.process, left(caller, &mut self.files));
         let mut ledger = self.shared.ledger();
         if let Some(call) = call {
-            ledger.called(record, call, Some(0));
+            ledger.called(record, call, Some(0), None);
         }
         if self.is_starting {
             self.is_starting = false;
@@ -221,7 +224,7 @@ impl Tracer {
                 ledger.gone(first.record);
             }
             let record = ledger.begin(thread, process, false);
-            self.living.insert(thread, Living { process, record, call: None, creation: None });
+            self.living.insert(thread, Living { process, record, call: None, creation: None, path: None });
         }
     }
 

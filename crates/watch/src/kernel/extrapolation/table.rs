@@ -144,6 +144,9 @@ pub(super) fn thread(table: &Table) -> Thread {
                 woke_here: many(g),
                 woke_across: many(h),
                 woke_busy: many(i),
+                // Those that were looked at stand for all.
+                paths: None,
+                paths_failed: None,
             }),
             None => {
                 thread.moments = Moments {
