@@ -136,7 +136,7 @@ fn a_program_in_a_container_has_the_counts_that_it_has_outside() {
             let better: Vec<&str> = better.collect();
             let is_said = match says {
                 Some(says) => {
-                    better.len() == 1 && better[0].starts_with(says) && better[0].contains("CAP_BPF")
+                    better.len() == 1 && better[0].starts_with(says) && better[0].contains("user namespace")
                 }
                 None => better.is_empty(),
             };
@@ -153,16 +153,41 @@ fn with_cap_bpf_and_cap_perfmon_the_kernels_tracepoints_are_used() {
     let bench = bench();
     // By their numbers (linux/capability.h), which older libraries know as well.
     let (bpf, perfmon) = ("+cap_39", "+cap_38");
-    for (kept, (by, _)) in [(vec![bpf, perfmon], WAYS[0]), (vec![bpf], WAYS[1]), (vec![perfmon], WAYS[1])] {
-        let bounding = format!("--bounding-set=-all,{}", kept.join(","));
+    for (kept, (by, _), lacking) in [
+        (vec![bpf, perfmon], WAYS[0], None),
+        (vec![bpf], WAYS[1], Some("root is without CAP_PERFMON here")),
+        (vec![perfmon], WAYS[1], Some("root is without CAP_BPF here")),
+        (vec![], WAYS[1], Some("root is without CAP_BPF and CAP_PERFMON here")),
+    ] {
+        let bounding = ["--bounding-set=-all"].into_iter().chain(kept).collect::<Vec<_>>().join(",");
         let mut unshare = Command::new("unshare");
         unshare.args(CONTAINERS[0]).args(["--kill-child", "setpriv", "--inh-caps=-all", &bounding]);
         unshare.args([env!("CARGO_BIN_EXE_tollway"), "bill", "--json", "--"]).args(copies().split(' '));
         bench.set_up(&mut unshare);
         let (out, _) = told(&unshare.output().unwrap(), 0);
         let bill: Value = serde_json::from_str(&out).unwrap();
-        assert_eq!((copied(&bill), &bill["watching"]["by"]), ((BYTES, BYTES), &by.into()), "{kept:?}");
+        assert_eq!((copied(&bill), &bill["watching"]["by"]), ((BYTES, BYTES), &by.into()), "{bounding}");
+        let unseen = bill["watching"]["unseen"].to_string();
+        assert!(lacking.is_none_or(|lacking| unseen.contains(lacking)), "{bounding}: {unseen}");
     }
+}
+
+/// Root of a container is root already: what it lacks for a process of more capabilities is one of these.
+#[test]
+fn root_that_may_not_trace_a_process_is_told_the_capability() {
+    let Some(()) = can_contain() else { return };
+    let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    let (bench, busy) = (bench(), Busy::begin());
+    let mut setpriv = Command::new("setpriv");
+    setpriv.args(["--inh-caps=-all", "--bounding-set=-all", env!("CARGO_BIN_EXE_tollway")]);
+    setpriv.args(["bill", "--by", "ptrace", "--for", "100ms", "--pid", &busy.number().to_string()]);
+    bench.set_up(&mut setpriv);
+    let output = setpriv.output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{err}");
+    // Where Yama refuses as well, that is said instead.
+    let is_yamas = !matches!(scope.trim(), "" | "0");
+    assert!(is_yamas || err.contains("or as root with CAP_SYS_PTRACE"), "{err}");
 }
 
 #[test]

@@ -284,6 +284,8 @@ fn a_process_whose_first_thread_has_ended_is_billed_by_every_way() {
         let bill: Value = serde_json::from_str(&out).unwrap();
         let watched = bill["watching"]["watched_s"].as_f64().unwrap();
         assert!(watched > 0.4, "{way}: {watched} s");
+        let unseen = bill["watching"]["unseen"].to_string();
+        assert_eq!(unseen.contains("with --by ptrace each of its calls"), way == "proc", "{way}: {unseen}");
         let line = bill["lines"].as_array().unwrap().iter().find(|line| line["what"] == "getppid");
         let calls = line.map_or(0.0, |line| line["count"].as_f64().unwrap());
         let ran = bill["ran"].as_f64().unwrap();

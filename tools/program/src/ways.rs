@@ -29,6 +29,9 @@ const LOOK: Duration = Duration::from_secs(1);
 const LOOK_AT_WORKERS: Duration = Duration::from_millis(20);
 /// The pause is at least so many times as long as the look: looks take a hundredth of a processor at the most.
 const LOOKS: u32 = 100;
+/// How more is seen of a program that runs already, for which this way is not taken by itself.
+const BY_PTRACE: &str =
+    "with --by ptrace each of its calls could be counted, which takes some 15 µs longer by that.";
 
 /// A program that is watched in one of these ways.
 pub(crate) struct Way {
@@ -169,6 +172,9 @@ impl Way {
             let what = "/proc is not of this PID namespace: files have no names, \
                 and who still runs has neither name nor processor time.";
             unseen.push(what.into());
+        }
+        if matches!(self.counter, Counter::Proc(_)) && !self.is_started {
+            unseen.push(BY_PTRACE.into());
         }
         unseen.extend(self.instead.iter().map(|(by, missing)| match by {
             By::Kernel => format!("by the kernel's tracepoints all of it could be seen: {missing}"),

@@ -20,6 +20,7 @@ mod lives;
 mod maps;
 mod namespace;
 mod own;
+mod refused;
 mod runs;
 mod switches;
 mod taken;
@@ -511,12 +512,11 @@ fn row(slot: &[u8]) -> u32 {
 fn failed(doing: &str, error: io::Error) -> Error {
     // Of what the verifier refused there is a kind and no number: its words are in the place of that.
     let remedy = match (error.raw_os_error(), error.kind()) {
-        (Some(libc::EPERM | libc::EACCES), _) | (None, io::ErrorKind::PermissionDenied) => {
-            "run as root, or with CAP_BPF and CAP_PERFMON; in a container its seccomp profile has to allow bpf as well"
-        }
+        (Some(libc::EPERM | libc::EACCES), _) | (None, io::ErrorKind::PermissionDenied) => refused::remedy(),
         // EOPNOTSUPP is ENOTSUP on Linux.
         (Some(libc::ENOSYS | libc::EOPNOTSUPP), _) | (None, io::ErrorKind::Unsupported) => {
             "have the container's seccomp profile allow bpf, or run outside of it; the kernel needs CONFIG_BPF_SYSCALL"
+                .into()
         }
         _ => return Error::system(format!("{WHAT}: {doing}"), error),
     };
