@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tollway_core::Placement;
 use tollway_stats::proportion;
-use tollway_watch::{Calls, Counted, Counts, FileKind, Moments, Thread, numbers};
+use tollway_watch::{Calls, Counted, Counts, FileKind, Moments, Paths, Thread, numbers};
 
 use crate::attributed::{self, Attributed};
 use crate::observed::Observed;
@@ -94,6 +94,8 @@ pub struct Line {
     pub failed: f64,
     /// Bytes that were moved.
     pub bytes: f64,
+    /// Of calls that look for files by paths, those paths that were looked at.
+    pub paths: Paths,
     /// What it comes to, in nanoseconds; `None` where there is no toll.
     pub sum: Option<Price>,
     /// Nanoseconds that the calls were in the kernel and on a processor as they were stamped, with what watching adds.
@@ -249,7 +251,7 @@ fn label_of(number: u32) -> String {
 }
 
 /// What calls of a thread on a file come to by themselves.
-pub(crate) fn price_of(calls: &Calls, rhythm: &Rhythm, prices: &Prices<'_>) -> Option<Price> {
+pub(crate) fn price_of(calls: &Calls, rhythm: &Rhythm, all: &Together, prices: &Prices<'_>) -> Option<Price> {
     let call = name_of(calls);
     let count = calls.count as f64;
     let done = calls.done() as f64;
@@ -267,6 +269,7 @@ pub(crate) fn price_of(calls: &Calls, rhythm: &Rhythm, prices: &Prices<'_>) -> O
         far: rhythm.far,
         period: rhythm.period(calls),
         has_others: rhythm.has_others,
+        walks: all.walks.like(calls),
     };
     let price = prices.asked(&asked).map(|price| price.times(count));
     // No toll is of another table's calls: the way into the kernel by `int 0x80` is longer.
@@ -290,6 +293,7 @@ impl Lines {
             uncertainty: 0.0,
             failed: 0.0,
             bytes: 0.0,
+            paths: Paths::default(),
             sum: None,
             inside: None,
             away: None,
@@ -315,7 +319,7 @@ impl Lines {
     fn add(&mut self, thread: &Thread, all: &Together, prices: &Prices<'_>) {
         let rhythm = Rhythm::of(thread, all);
         for calls in &thread.calls {
-            self.called(calls, &rhythm, prices);
+            self.called(calls, (&rhythm, all), prices);
         }
         let many = |count: Option<u64>| count.unwrap_or(0) as f64;
         let moments = &thread.moments;
@@ -443,16 +447,19 @@ impl Lines {
         }
     }
 
-    fn called(&mut self, calls: &Calls, rhythm: &Rhythm, prices: &Prices<'_>) {
+    fn called(&mut self, calls: &Calls, (rhythm, all): (&Rhythm, &Together), prices: &Prices<'_>) {
         let name = name_of(calls);
         let many = |count: Option<u64>| count.unwrap_or(0) as f64;
         let long = |time: Option<Duration>| time.map(|time| time.as_secs_f64() * 1e9);
-        let price = price_of(calls, rhythm, prices);
+        let price = price_of(calls, rhythm, all, prices);
         let line = self.line(Of::Call(label_of(calls.number), calls.file.kind));
         line.count += calls.count as f64;
         line.failed += many(calls.failed);
         line.waits +=
             many(calls.slept) + many(calls.woke_here) + many(calls.woke_across) + many(calls.woke_busy);
+        for paths in [calls.paths, calls.paths_failed].into_iter().flatten() {
+            line.paths = line.paths + paths;
+        }
         if moves_bytes(name) {
             line.bytes += many(calls.results);
         }

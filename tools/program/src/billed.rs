@@ -82,6 +82,7 @@ impl LineDocument {
             is_estimate: line.is_estimate,
             failed: line.failed,
             bytes: line.bytes,
+            names: (line.paths.paths > 0).then(|| line.paths.names as f64 / line.paths.paths as f64),
             each,
             sum: line.sum.as_ref().map(time),
             at_least: line.sum.as_ref().is_some_and(|sum| sum.at_least),

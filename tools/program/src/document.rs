@@ -129,6 +129,10 @@ pub struct LineDocument {
     pub failed: f64,
     /// Bytes that were moved.
     pub bytes: f64,
+    /// Of calls that look for files by paths, how many names such a path has, in the mean of those that were looked at; absent of others, and where
+    /// none was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<f64>,
     /// What one of them costs; absent where there is no toll.
     pub each: Option<TimeDocument>,
     /// What all of them cost.

@@ -4,6 +4,7 @@
 //! - [`own_tolls`]: tolls that no crossing of a path is.
 //! - [`price_list`], [`price_file`]: the tolls of this machine, and the file that has them for all programs.
 //! - [`prices`]: what a system call on that file costs by itself, from the price list.
+//! - [`walks`]: of how many names the paths are by which calls look for files.
 //! - [`bill`]: counts × tolls against the processor time in the kernel, which is measured apart.
 //! - [`attributed`]: the same time put down to calls by their own stamps, beside what tolls explain.
 //! - [`what_if`]: what could be changed, and what that would bring.
@@ -37,6 +38,7 @@ mod rhythm;
 mod route;
 mod terminal;
 pub mod tried;
+pub mod walks;
 pub mod ways;
 pub mod what_if;
 mod words;

@@ -44,7 +44,7 @@ pub(crate) fn files(observed: &Observed, prices: &Prices<'_>) -> Vec<Payer> {
     for thread in &threads {
         let rhythm = Rhythm::of(thread, &together);
         for calls in thread.calls.iter().filter(|calls| calls.file.kind.is_open()) {
-            let ns = price_of(calls, &rhythm, prices).map_or(0.0, |price| price.ns);
+            let ns = price_of(calls, &rhythm, &together, prices).map_or(0.0, |price| price.ns);
             *by_file.entry(calls.file.opened()).or_default() += ns;
         }
     }

@@ -5,6 +5,7 @@ use tollway_watch::FileKind;
 
 use crate::rhythm::coldness;
 use crate::route::{Route, route_of, single};
+use crate::walks::{Names, Walks};
 
 /// Sizes in bytes at which calls that move bytes are priced (the preset `calls` of the path `crossings`); the last of a datagram is 65,507.
 const SIZES: [u64; 4] = [1, 512, 4096, 65_536];
@@ -21,6 +22,11 @@ const LISTINGS: [u64; 4] = [48, 1072, 8240, 32_752];
 const STREAMED: [u64; 3] = [512, 4096, 65_536];
 /// Pages of the mappings of `munmap-touched`.
 const PAGES_UNMAPPED: f64 = 16.0;
+
+/// Names of the paths by which calls are priced: from an open folder on (`-in-folder`), by a path, and by a long one from an open folder on (`stat-deep`).
+const NAMES_IN_FOLDER: f64 = 1.0;
+const NAMES: f64 = 3.0;
+const NAMES_DEEP: f64 = 16.0;
 
 /// The calls of a wake-up and of a sleep that come to nothing: the tolls of both are measured by futexes between processes.
 const WAKE_NONE: &str = "futex-wake-none-shared";
@@ -101,6 +107,8 @@ pub struct Asked<'a> {
     pub period: Option<f64>,
     /// Whether the process has other threads, with which it shares its descriptors.
     pub has_others: bool,
+    /// Of how many names the path is by which it looks for a file; `None` where it has none, or two.
+    pub walks: Option<Walks>,
 }
 
 /// What page faults are on.
@@ -181,6 +189,7 @@ impl Prices<'_> {
             far: [0.0; 2],
             period: Some(0.0),
             has_others: true,
+            walks: None,
         })
     }
 
@@ -221,12 +230,13 @@ impl Prices<'_> {
                 new(self.sized(kind, result, period), self.sized(of_new, result, period)).or_else(empty)
             }
             Route::SizedBehindEnd(kinds) => self.behind_end(kinds, asked).or_else(empty),
+            Route::Single("create") => self.by_path("create", asked).or_else(empty),
             Route::Single(kind) => self.single(kind, period).or_else(empty),
             Route::OfFile(kind, of_new) => {
                 new(self.single(kind, period), self.single(of_new, period)).or_else(empty)
             }
             Route::OrMissing(kind, missing) => {
-                self.or_missing(self.single(kind, period), missing, asked).or_else(empty)
+                self.or_missing(self.by_path(kind, asked), missing, asked).or_else(empty)
             }
             Route::Ready(kinds) => self.ready(kinds, result, period).or_else(empty),
             Route::Reap => {
@@ -264,9 +274,66 @@ impl Prices<'_> {
         let done = done?;
         let missing = self.single(missing, asked.period).filter(|_| asked.failed > 0.0);
         Some(match missing {
+            Some(missing) if asked.walks.is_some() => {
+                let missing = self.missing_by_path(missing, asked);
+                Part { at: asked.failed, unsure: 0.0 }.between(done, &missing)
+            }
             Some(missing) => Part { at: asked.failed, unsure: 0.0 }.between(done, &missing),
             None => done,
         })
+    }
+
+    /// A call that finds what it looks for by its path.
+    fn by_path(&self, kind: &str, asked: &Asked<'_>) -> Option<Price> {
+        let Some(walks) = asked.walks else { return self.single(kind, asked.period) };
+        let priced = if kind.ends_with("-in-folder") { NAMES_IN_FOLDER } else { NAMES };
+        // What lies between two calls is what is not taken by the call itself, its further names among that.
+        let further = walks.done.map_or(0.0, |names| names.mean - priced);
+        let each = self.walk_of_a_name(Some(0.0)).map_or(0.0, |each| each.ns);
+        let period = asked.period.map(|period| (period - each * further).max(0.0));
+        Some(self.walked(self.single(kind, period)?, priced, walks.done, period))
+    }
+
+    /// A call by a path that leads nowhere. Which of its names is not there is not known: the walk ends with that one, the first or the last.
+    fn missing_by_path(&self, missing: Price, asked: &Asked<'_>) -> Price {
+        let names = asked.walks.and_then(|walks| walks.failed);
+        let price = self.walked(missing, NAMES, names, asked.period);
+        let further = names.map_or(0.0, |names| (names.mean - 1.0).max(0.0));
+        let less = self.walk_of_a_name(asked.period).map_or(0.0, |each| each.hi * further);
+        Price { lo: (price.lo - less).max(0.0), ..price }
+    }
+
+    /// A call that is priced by a path of so many names, by one of others. Where these are not known it may be any number up to that of the
+    /// longest path that is priced.
+    fn walked(&self, price: Price, priced: f64, names: Option<Names>, period: Option<f64>) -> Price {
+        let Some(each) = self.walk_of_a_name(period) else { return price };
+        let (mean, fewer, more) = match names {
+            Some(names) => (names.mean, names.off_by, names.off_by),
+            None => (priced, priced - 1.0, NAMES_DEEP - priced),
+        };
+        let beyond = mean - priced;
+        let (least, most) = (each.lo * beyond, each.hi * beyond);
+        Price {
+            ns: (price.ns + each.ns * beyond).max(0.0),
+            lo: (price.lo + least.min(most) - each.hi * fewer).max(0.0),
+            hi: (price.hi + least.max(most) + each.hi * more).max(0.0),
+            ..price.plus(&Price { keys: each.keys, ..Price::default() })
+        }
+    }
+
+    /// What each name of a path takes to be looked for: the same in all calls that go by a path, whether there is something at its end or not.
+    fn walk_of_a_name(&self, period: Option<f64>) -> Option<Price> {
+        let each = |warmth: Option<Warmth>| {
+            let of = |kind: &str| self.of(&TollKey { warmth, ..single(kind) });
+            let (deep, near) = (of("stat-deep")?, of("stat-in-folder")?);
+            // Each was measured by itself, so their errors are apart from each other.
+            let [below, above] =
+                [(deep.ns - deep.lo).hypot(near.hi - near.ns), (deep.hi - deep.ns).hypot(near.ns - near.lo)];
+            let further = deep.less(&near);
+            let (lo, hi) = ((further.ns - below).max(0.0), further.ns + above);
+            Some(Price { lo, hi, ..further }.times(1.0 / (NAMES_DEEP - NAMES_IN_FOLDER)))
+        };
+        Some(Self::warmed(each(None)?, each(Some(Warmth::Cold)), period))
     }
 
     /// A process or a thread that is begun. Flags are not counted: who sleeps meanwhile has lent its memory to the child, as vfork and posix_spawn do; of

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use tollway_watch::{Calls, File, FileKind, Thread, numbers};
 
+use crate::walks::AllWalks;
+
 /// Shares of the way from hot to cold, and the processor time in nanoseconds in which other work goes about two thirds of each.
 ///
 /// The first-level caches have some 1,300 lines together (32 and 48 KiB of 64 bytes; Intel and AMD since 2019): as fast as a core takes lines from the second
@@ -58,6 +60,8 @@ pub(crate) struct Together {
     counting: f64,
     /// How many threads each process has.
     threads: BTreeMap<u32, usize>,
+    /// Of how many names their paths are.
+    pub walks: AllWalks,
 }
 
 impl Together {
@@ -68,7 +72,12 @@ impl Together {
             *threads.entry(thread.process).or_default() += 1;
         }
         let made: f64 = all.iter().map(made).sum();
-        Together { copies: copies(all), counting: counting / made.max(1.0), threads }
+        Together {
+            copies: copies(all),
+            counting: counting / made.max(1.0),
+            threads,
+            walks: AllWalks::of(all),
+        }
     }
 
     /// Nanoseconds that a thread ran without what watching took of them; `None` where that is not known.

@@ -130,10 +130,12 @@ impl BillDocument {
         let sum = line.sum.map_or(String::new(), |sum| time(sum.ns / self.count));
         let share = line.worth() / whole;
         let bar = "█".repeat((share * BAR).round() as usize);
-        let size = if line.bytes > 0.0 && line.count > line.failed {
-            format!(" · {} B each", count(line.bytes / (line.count - line.failed)))
-        } else {
-            String::new()
+        let size = match line.names {
+            _ if line.bytes > 0.0 && line.count > line.failed => {
+                format!(" · {} B each", count(line.bytes / (line.count - line.failed)))
+            }
+            Some(names) => format!(" · {names:.1} names each"),
+            None => String::new(),
         };
         let failed = if line.failed >= FAILED && line.failed > FAILED_SHARE * line.count {
             let whole = |times: f64| {

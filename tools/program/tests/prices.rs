@@ -5,6 +5,7 @@ use std::time::Duration;
 use tollway_core::{Crossing, Placement, Toll, TollKey, TollSource, Warmth};
 use tollway_program_tool::document::ApartDocument;
 use tollway_program_tool::prices::{Asked, Faults, Price, Prices, pipe_stream};
+use tollway_program_tool::walks::{Names, Walks};
 use tollway_watch::FileKind;
 
 /// Nanoseconds of a few tolls, by their keys.
@@ -121,7 +122,87 @@ fn asked<'a>(call: &'a str, file: FileKind) -> Asked<'a> {
         far: [0.0; 2],
         period: Some(0.0),
         has_others: false,
+        walks: None,
     }
+}
+
+/// Tolls of calls that look for files, of which each name of a path takes 60 ns and, where other things were done before, 80.
+fn tolls_by_path() -> Tolls {
+    let cold = |kind: &str, ns: f64| (call(kind).warmth(Warmth::Cold), ns);
+    Tolls(vec![
+        (call("open"), 1_000.0),
+        (call("open-missing"), 800.0),
+        (call("open-in-folder"), 900.0),
+        (call("create"), 5_000.0),
+        (call("stat"), 700.0),
+        (call("stat-missing"), 400.0),
+        (call("stat-in-folder"), 600.0),
+        (call("stat-deep"), 1_500.0),
+        cold("open", 2_000.0),
+        cold("stat-in-folder", 1_000.0),
+        cold("stat-deep", 2_200.0),
+        (TollKey::of(Crossing::Getppid), 100.0),
+    ])
+}
+
+#[test]
+fn a_call_costs_more_the_more_names_its_path_has() {
+    let tolls = tolls_by_path();
+    let exact = |mean| Some(Names { mean, off_by: 0.0 });
+    let of = |call, file, names: Option<f64>| {
+        let walks = Walks { done: names.and_then(exact), failed: None };
+        Prices(&tolls).asked(&Asked { walks: Some(walks), ..asked(call, file) }).unwrap()
+    };
+    let opened = [1.0, 3.0, 4.5, 16.0].map(|names| of("openat", FileKind::None, Some(names)).ns.round());
+    assert_eq!(opened, [880.0, 1_000.0, 1_090.0, 1_780.0]);
+    assert_eq!(of("openat", FileKind::Created, Some(5.0)).ns.round(), 5_120.0);
+    // Names from an open folder on are priced from one on.
+    let in_folder = [1.0, 2.0, 16.0].map(|names| of("newfstatat", FileKind::Folder, Some(names)).ns.round());
+    assert_eq!(in_folder, [600.0, 660.0, 1_500.0]);
+    // The tolls' own 1 % of the call, and of either end of the way.
+    let deep = of("openat", FileKind::None, Some(16.0));
+    assert!((deep.hi - 1_780.0 - 10.0 - 15_f64.hypot(6.0) * 13.0 / 15.0).abs() < 0.1, "{deep:?}");
+    // Where it is not known it is anything from one name to sixteen.
+    let unknown = of("openat", FileKind::None, None);
+    assert_eq!(unknown.ns, 1_000.0);
+    assert!(unknown.lo < 880.0 && unknown.hi > 1_780.0, "{unknown:?}");
+    // Of what is opened cold each name is as well.
+    let names = Walks { done: exact(13.0), failed: None };
+    let late = Asked { walks: Some(names), period: Some(1e9), ..asked("openat", FileKind::None) };
+    assert_eq!(Prices(&tolls).asked(&late).unwrap().ns.round(), 2_800.0);
+    // A list that was measured before there was the toll.
+    let before = Tolls(vec![(call("open"), 1_000.0)]);
+    let same = Asked { walks: Some(names), ..asked("openat", FileKind::None) };
+    assert_eq!(Prices(&before).asked(&same).unwrap().ns, 1_000.0);
+}
+
+#[test]
+fn a_path_that_leads_nowhere_may_end_at_any_of_its_names() {
+    let tolls = tolls_by_path();
+    let names = |mean| Some(Names { mean, off_by: 0.0 });
+    let of = |failed: f64| {
+        let walks = Some(Walks { done: names(3.0), failed: names(8.0) });
+        Prices(&tolls).asked(&Asked { walks, failed, ..asked("openat", FileKind::None) }).unwrap()
+    };
+    assert_eq!([of(0.0), of(0.5), of(1.0)].map(|price| price.ns.round()), [1_000.0, 1_050.0, 1_100.0]);
+    let missing = of(1.0);
+    // The first is not there: 800 less two names.
+    assert!(missing.lo < 680.0 && missing.lo > 600.0 && missing.hi < 1_150.0, "{missing:?}");
+}
+
+#[test]
+fn paths_that_are_seldom_looked_at_are_less_sure() {
+    let tolls = tolls_by_path();
+    let of = |off_by| {
+        let walks = Some(Walks { done: Some(Names { mean: 4.0, off_by }), failed: None });
+        Prices(&tolls).asked(&Asked { walks, ..asked("newfstatat", FileKind::None) }).unwrap()
+    };
+    let (sure, unsure) = (of(0.0), of(2.0));
+    assert_eq!(sure.ns, unsure.ns);
+    assert!(
+        (sure.lo - unsure.lo - 120.0).abs() < 4.0 && (unsure.hi - sure.hi - 120.0).abs() < 4.0,
+        "{unsure:?}"
+    );
 }
 
 /// tar writes 10 KiB at a time behind its archive's end, who keeps a log a line.
