@@ -10,7 +10,7 @@ use tollway_watch::{Calls, Counted, Counts, FileKind, Moments, Paths, Thread, nu
 use crate::attributed::{self, Attributed};
 use crate::observed::Observed;
 use crate::prices::{Asked, Faults, Price, Prices};
-use crate::rhythm::{Rhythm, Together, made};
+use crate::rhythm::{Rhythm, Together};
 use crate::route::{moves_bytes, tells_ready};
 use crate::what_if::Evidence;
 
@@ -176,7 +176,7 @@ impl Bill {
         }
         lines.are_uncertain(&observed.counts);
         // By ptrace only threads that are not traced have their time.
-        let (mut kernel, ran) = if observed.disturbs { (None, 0.0) } else { kernel_time(&threads) };
+        let (mut kernel, ran) = if observed.disturbs { (None, 0.0) } else { sampled(&threads) };
         lines.are_within(kernel.as_ref());
         let mut lines: Vec<Line> = lines.0.into_values().collect();
         attributed::measure(&mut lines, observed, prices);
@@ -186,14 +186,13 @@ impl Bill {
         let sums = lines.iter().filter_map(|line| line.sum.as_ref());
         let explained = sums.fold(Price::default(), |all, one| all.plus(one));
         let user = kernel.filter(|kernel| kernel.is_sampled).map(|kernel| (ran - kernel.ns).max(0.0));
-        if let Some(kernel) = kernel.as_mut() {
-            // Stamps are taken at the end of what counts a call's beginning, and at the beginning of what counts its end.
-            let within = threads.iter().map(made).sum::<f64>() * attributed::stamped(observed);
-            let less = if kernel.is_sampled { counting } else { within };
+        if let Some(kernel) = &mut kernel {
             for time in [&mut kernel.ns, &mut kernel.lo, &mut kernel.hi] {
-                *time = (*time - less).max(0.0);
+                *time = (*time - counting).max(0.0);
             }
         }
+        let by_stamps = || (!observed.disturbs).then(|| attributed::in_calls(&lines, observed)).flatten();
+        let kernel = kernel.or_else(by_stamps);
         let counting = counting.min(ran);
         let ran = ran - counting;
         let watched = observed.counts.watched.as_secs_f64() * 1e9;
@@ -491,9 +490,9 @@ impl Lines {
     }
 }
 
-/// Processor time in the kernel, and all of it, in nanoseconds. How long threads ran is exact; which part of that was in the kernel the kernel samples,
+/// Processor time in the kernel, where it was long enough for samples, and all of it, in nanoseconds. How long threads ran is exact; which part of that was in the kernel the kernel samples,
 /// but of its own threads, where it is all.
-fn kernel_time(threads: &[Thread]) -> (Option<Measured>, f64) {
+fn sampled(threads: &[Thread]) -> (Option<Measured>, f64) {
     let (workers, others): (Vec<&Thread>, Vec<&Thread>) =
         threads.iter().partition(|thread| thread.is_kernel_worker);
     let (user, system) = (sum(&others, |thread| thread.user), sum(&others, |thread| thread.system));
@@ -509,13 +508,7 @@ fn kernel_time(threads: &[Thread]) -> (Option<Measured>, f64) {
         let measured = Measured { ns: part(share), lo: part(lo), hi: part(hi), is_sampled: true };
         return (Some(measured), ran + by_workers);
     }
-    let inside =
-        threads.iter().flat_map(|thread| &thread.calls).filter_map(|calls| calls.inside).reduce(|a, b| a + b);
-    let measured = inside.map(|inside| {
-        let ns = inside.as_secs_f64() * 1e9 + by_workers;
-        Measured { ns, lo: ns, hi: ns, is_sampled: false }
-    });
-    (measured, ran + by_workers)
+    (None, ran + by_workers)
 }
 
 /// The sum of a time of threads, in seconds.

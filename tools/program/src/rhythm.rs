@@ -91,7 +91,7 @@ impl Together {
 }
 
 /// Calls that a thread made.
-pub(crate) fn made(thread: &Thread) -> f64 {
+fn made(thread: &Thread) -> f64 {
     thread.calls.iter().map(|calls| calls.count as f64).sum()
 }
 

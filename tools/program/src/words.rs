@@ -184,7 +184,8 @@ impl BillDocument {
         let mut rows = vec![["sum of the tolls".into(), by_tolls, String::new(), span(&self.explained)]];
         let Some(kernel) = self.kernel else { return rows };
         let (Some(unexplained), Some(user)) = (self.unexplained, self.user) else {
-            rows.push(measured("the kernel's processor time in calls".into(), kernel.ns, "by stamps".into()));
+            let note = span(&kernel) + " by stamps";
+            rows.push(measured("the kernel's processor time in calls".into(), kernel.ns, note));
             return rows;
         };
         rows.push(measured(
@@ -390,7 +391,7 @@ impl BillDocument {
         } else if !self.is_sampled {
             notes.push(
                 "It ran too short for the kernel's own account of its time, which samples, so what the tolls do not explain is not known: stamps around calls \
-                 have what watching adds in them, and no page faults."
+                 have no page faults or interrupts in user mode."
                     .into(),
             );
         }

@@ -5,6 +5,7 @@ use tollway_report::number::count;
 use tollway_watch::FileKind;
 
 use super::{Change, calls, comes_to, difference, gatherable, is_read, is_stream, passed, with_unexplained};
+use crate::attributed::STAMPS;
 use crate::bill::{Bill, Of};
 use crate::prices::{Price, Prices, user_side};
 use crate::route::moves_bytes;
@@ -12,8 +13,6 @@ use crate::route::moves_bytes;
 /// The size that reads and writes are gathered to, in bytes: copying is most of what such a call costs. A
 /// pipe has as much room (pipe(7)).
 pub const GATHERED: f64 = 65_536.0;
-/// By how much what stamps tell of calls may be off, as a share: three bills of one `dd | cat` differed by so much.
-const STAMPS: f64 = 0.15;
 /// Sizes from which on nothing is gathered any more.
 const LARGE: f64 = 16_384.0;
 
