@@ -139,7 +139,7 @@ fn by_number(program: &mut Assembler, maps: &Maps, out: Label) {
     let (other, known, not_timed) = (program.label(), program.label(), program.label());
     who_runs(program, maps, out);
     program.store_constant(Width::Double, R10, BEGUN, 0);
-    if_chosen(program, thread::NUMBERED, 0, not_timed);
+    if_timed(program, thread::NUMBERED, not_timed);
     program.call(Helper::Nanoseconds).store(Width::Double, R10, BEGUN, R0).place(not_timed);
     program.store_constant(Width::Double, R7, thread::COUNTED, 1);
     program.store_constant(Width::Double, R7, thread::BROKEN_OFF, 0);
@@ -192,30 +192,27 @@ fn in_all(program: &mut Assembler) {
 }
 
 /// Now and then, notes with what is known of such calls, at `R9`, how long this program took, if the call of the thread in `R7` that began
-/// at `R8` was seen to begin: what counting costs, where and when it costs that.
+/// at `R8` was seen to begin: what counting costs, where and when it costs that. Leads to `out` at other calls.
 fn time_itself(program: &mut Assembler, out: Label) {
     program.jump_if(When::Equal, R8, 0, out);
-    if_chosen(program, thread::CALLS, 0, out);
+    if_timed(program, thread::CALLS, out);
     took(program, out);
-    let first = program.label();
+    let (first, over) = (program.label(), program.label());
     program.load(Width::Double, R1, R10, MADE).jump_if(When::Different, R1, 0, first);
     add(program, R9, call::PROGRAM_TIME, R0);
     one_more(program, R9, call::PROGRAM_TIMED);
-    program.jump(out).place(first);
+    program.jump(over).place(first);
     add(program, R7, thread::FIRST_TIME, R0);
     one_more(program, R7, thread::FIRST_TIMED);
+    program.place(over);
 }
 
-/// Leads to `out` at most calls of the thread in `R7`, of which there were as many as that word says; goes on so many calls after the one
-/// of each row that chance has chosen.
-fn if_chosen(program: &mut Assembler, calls: i16, later: i32, out: Label) {
+/// Leads to `out` at most calls of the thread in `R7`, of which there were as many as that word says.
+fn if_timed(program: &mut Assembler, calls: i16, out: Label) {
     program.load(Width::Double, R1, R7, calls).register(Operation::Move, R2, R1);
     program.load(Width::Word, R3, R7, thread::NUMBER);
     program.constant(Operation::ShiftRight, R2, TIMED_BITS).register(Operation::Add, R2, R3);
     program.constant(Operation::Multiply, R2, GOLDEN).constant(Operation::ShiftRight, R2, 32 - TIMED_BITS);
-    if later != 0 {
-        program.constant(Operation::Add, R2, later);
-    }
     program.constant(Operation::And, R2, TIMED_CALLS - 1).constant(Operation::And, R1, TIMED_CALLS - 1);
     program.jump_if_both(When::Different, R1, R2, out);
 }
@@ -248,10 +245,9 @@ fn by_file(program: &mut Assembler, maps: &Maps, out: Label) {
     one_more(program, R0, call::FAILED);
     program.jump(noted).place(no_failure);
     add(program, R0, call::RESULTS, R2);
-    let timed = program.label();
     program.place(noted).register(Operation::Move, R9, R0);
-    time_itself(program, timed);
-    program.place(timed);
+    time_itself(program, out);
+    // What follows is at one call in so many as well, and not in their time.
     paths::walked(program, maps, out);
 }
 
