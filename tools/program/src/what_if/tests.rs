@@ -337,6 +337,15 @@ fn who_is_often_taken_off_its_processor_may_be_of_the_batch_class() {
     // Whom it wakes by that, and who sleeps again, are saved with it at the most.
     let woken = bill(vec![sleeping(thread(2, 500, Vec::new()), 50_000, 50_000, (50_000, 0))]);
     assert!(saves(&woken, "batch-class").unwrap()[2] > 1.8 * hi);
+    // What it read piece by piece may be read at once: `seq | grep --line-buffered | cat` took 56 % less, and 53 were said at the most.
+    let pieces = bill(vec![sleeping(
+        thread(2, 500, vec![calls("read", (FileKind::Pipe, 1), 50_000)]),
+        0,
+        50_000,
+        (0, 0),
+    )]);
+    let [_, same, more] = saves(&pieces, "batch-class").unwrap();
+    assert!((same / ns - 1.0).abs() < 0.01 && more > 1.1 * hi, "{same} for {ns}, {more} for {hi}");
 }
 
 #[test]
