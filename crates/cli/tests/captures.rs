@@ -739,7 +739,7 @@ fn a_file_without_packets_is_not_replayed() {
     refused(&bench, &arguments, 1, &["the file to replay: it has no packets", "give a capture"]);
 }
 
-/// What would be sent is told, and what is wrong as of the real thing; no frame is sent.
+/// It prints what would be sent, and refuses what the real command refuses; no frame is sent.
 #[test]
 fn a_dry_run_of_a_generator_sends_nothing() {
     let bench = bench(20);

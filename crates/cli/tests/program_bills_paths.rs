@@ -12,7 +12,7 @@ use program::{Bench, skip};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The program of programs/opens.c, and a file by a path of so many names; `None` where there is no C compiler.
+/// The program of programs/opens.c, and a file by a path with this number of names; `None` where there is no C compiler.
 fn opens(names: usize) -> Option<(TempDir, [String; 2])> {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("opens");

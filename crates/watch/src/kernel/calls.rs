@@ -247,7 +247,7 @@ fn by_file(program: &mut Assembler, maps: &Maps, out: Label) {
     add(program, R0, call::RESULTS, R2);
     program.place(noted).register(Operation::Move, R9, R0);
     time_itself(program, out);
-    // What follows is at one call in so many as well, and not in their time.
+    // What follows runs at these calls too, after their time was taken.
     paths::walked(program, maps, out);
 }
 

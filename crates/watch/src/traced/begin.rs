@@ -113,7 +113,7 @@ pub(crate) fn refused(thread: Option<u32>, error: &io::Error) -> Error {
             format!("{error} (ptrace_scope is 3: nobody may)"),
             "boot without kernel.yama.ptrace_scope=3; it cannot be lowered",
         ),
-        // Root of a container is not told to become root.
+        // Root of a container is root already.
         _ => (
             error.to_string(),
             "run as the user whose program it is, or as root with CAP_SYS_PTRACE (docker, podman: `--cap-add SYS_PTRACE`)",

@@ -109,7 +109,7 @@ pub(super) fn message(thread: u32) -> Option<u32> {
 /// The path at an address of a thread that stands; `None` where there is none, or an empty one. What is longer than others are looked at is cut.
 fn path_at(thread: u32, address: u64) -> Option<Paths> {
     let mut path = [0u8; LOOKED_AT];
-    // A page that is not there ends what is read: two parts, so that one that is there is read all the same.
+    // The read ends at a page that is not mapped: in two parts, so that the mapped page before it is read all the same.
     let begins = usize::try_from(address).ok()?;
     let first = (PAGE - begins % PAGE).min(LOOKED_AT - 1);
     let part = |at: usize, bytes: usize| libc::iovec {
