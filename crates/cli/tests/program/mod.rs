@@ -66,6 +66,8 @@ impl Bench {
     pub fn set_up(&self, command: &mut Command) {
         command.current_dir(self.path()).env("TOLLWAY_TEST_FOLDER", self.path());
         command.env_remove("TOLLWAY_STORE").env_remove("NO_COLOR").env("RUST_BACKTRACE", "0");
+        // What a terminal can do is the test's to say, and not that of the shell that runs it.
+        command.env("TERM", "xterm-256color").env_remove("CLICOLOR").env_remove("CLICOLOR_FORCE");
         // This machine's own price list is not a test's.
         command.env("TOLLWAY_PRICES", self.file("prices"));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
