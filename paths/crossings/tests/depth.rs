@@ -16,7 +16,7 @@ const ROUNDS: usize = 201;
 /// Calls of a sample.
 const CALLS: usize = 16;
 
-/// In so many rounds one has to be more than another: by a coin less than once in 10^9 times.
+/// Rounds in which one has to be more than another: a fair coin comes to that less than once in 10^9 times.
 const MOST: usize = ROUNDS * 3 / 4;
 
 fn ticks(mut work: impl FnMut()) -> f64 {

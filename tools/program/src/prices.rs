@@ -303,7 +303,7 @@ impl Prices<'_> {
         Price { lo: (price.lo - less).max(0.0), ..price }
     }
 
-    /// A call that is priced by a path of so many names, by one of others. Where these are not known it may be any number up to that of the
+    /// The price of a call by a path of `names` names, from its price by a path of `priced` names. Where these are not known it may be any number up to that of the
     /// longest path that is priced.
     fn walked(&self, price: Price, priced: f64, names: Option<Names>, period: Option<f64>) -> Price {
         let Some(each) = self.walk_of_a_name(period) else { return price };

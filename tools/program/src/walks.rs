@@ -60,7 +60,7 @@ fn looks_for_a_file(calls: &Calls) -> bool {
         && matches!(from, FileKind::None | FileKind::Created | FileKind::Folder)
 }
 
-/// The mean of so many calls by the paths of some of them. Twice the standard deviation of the paths of a kind of calls is their mean, or less: it was 0 to
+/// The mean number of names in the paths of `count` calls, from the paths that were looked at. Twice the standard deviation of the paths of a kind of calls is their mean, or less: it was 0 to
 /// 1.25 times that, and 0.53 in the median, of the 23 kinds that git, Python, find, gcc and ls made (METHODOLOGY, "Names").
 fn names((count, seen): (f64, Paths)) -> Option<Names> {
     let paths = seen.paths as f64;

@@ -103,7 +103,7 @@ impl Ledger {
         record.before = record.faults.take().unwrap_or_default();
     }
 
-    /// A call that came back with a result, or `None` for a failure; [`Some(0)`](Some) for one that never does. By this path, if it has one.
+    /// A call that came back with a result, or `None` for a failure; [`Some(0)`](Some) for a call that never comes back; with the path that it has, if any.
     pub(super) fn called(&mut self, at: usize, call: (u32, File), result: Option<i64>, path: Option<Paths>) {
         let tally = self.threads[at].calls.entry(call).or_default();
         tally.count += 1;

@@ -45,7 +45,8 @@ pub(super) fn stat_in_folder(_: usize, row: Row) -> Result<Box<dyn Single>> {
     Ok(Box::new(Asks { there: There::new()?, row: row.of(IN_A_ROW), asks }))
 }
 
-/// A file as long, by a path of [`NAMES_DEEP`] names: what each name costs is told by the difference, whatever is done with the file at the end.
+/// A file of the same length, by a path of [`NAMES_DEEP`] names: the difference to a path of one name is the cost of the further names, in every
+/// call by a path.
 pub(super) fn stat_deep(_: usize, row: Row) -> Result<Box<dyn Single>> {
     let asks = |there: &There| {
         let found = statat(&there.opened, &*there.deep, AtFlags::SYMLINK_NOFOLLOW);
