@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use tollway_capture::engine::Accounting;
 
@@ -10,7 +9,8 @@ use tollway_capture::engine::Accounting;
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// What a capture did. Counts that nobody knows are null, never 0.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CaptureDocument {
     /// Version of this form.
@@ -36,7 +36,8 @@ pub struct CaptureDocument {
 }
 
 /// Where packets came from.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SourceDocument {
     /// The interface; null for a file.
@@ -54,7 +55,8 @@ pub struct SourceDocument {
 }
 
 /// Which packets were wanted.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FilterDocument {
     /// In libpcap's language; null where a program was given.
@@ -68,7 +70,8 @@ pub struct FilterDocument {
 }
 
 /// What packets were written to.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OutputDocument {
     /// The file.
@@ -80,7 +83,8 @@ pub struct OutputDocument {
 }
 
 /// Packets by their fate: offered = captured + after_end + filtered_out + dropped + lost_before.
-#[derive(Clone, Copy, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PacketsDocument {
     /// All that came by.
@@ -102,7 +106,8 @@ pub struct PacketsDocument {
 }
 
 /// Who says how many packets were offered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OfferedBy {
     /// The file that was read.
@@ -117,7 +122,8 @@ pub enum OfferedBy {
 }
 
 /// How a capture ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
     /// The file was at its end.

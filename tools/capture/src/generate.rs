@@ -5,7 +5,6 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use anyhow::Result;
-use schemars::JsonSchema;
 use serde::Serialize;
 use tollway_capture::engine::generate::{
     Ended, Errors, Flows, GenerateError, Generator, Group, Method, ReplayPace, Report, Schedule, Sizes,
@@ -18,7 +17,8 @@ use crate::args::generate::{Generate, Rate, SendWay, Timing};
 use crate::{interfaces, privileges, signals};
 
 /// What a generator did. Times in nanoseconds.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GenerateDocument {
     /// Version of this form.
@@ -64,7 +64,8 @@ pub struct GenerateDocument {
 }
 
 /// A distribution of errors, in nanoseconds.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ErrorsDocument {
     /// Half of them are below; null for fewer than two.

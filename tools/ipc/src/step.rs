@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use tollway_stats::{FirstBelow, Interval, first_below, paired_ratio};
 use tollway_store::{PointId, Store};
@@ -11,7 +10,8 @@ use tollway_store::{PointId, Store};
 const CONFIDENCE: f64 = 0.95;
 
 /// A step of a ladder, and the steps between which it may be; null where that is beyond the last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StepDocument {
     /// The first step at which the one is cheaper than the other, by the estimates.

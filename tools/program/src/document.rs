@@ -1,10 +1,10 @@
 //! A program's bill as a document.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A program's bill. Times are nanoseconds of processor time over all the time that it was watched, where nothing else is said; intervals are of 95 %.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BillDocument {
     /// The version of this form.
     pub schema_version: u32,
@@ -64,7 +64,8 @@ pub struct BillDocument {
 }
 
 /// Kernel time that is put down to lines, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AttributedDocument {
     /// All of it.
     pub ns: f64,
@@ -78,7 +79,8 @@ pub struct AttributedDocument {
 }
 
 /// How long a cache line takes from one core to another and back, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ApartDocument {
     /// Just before or after the program was watched: the longer of the two.
     pub found: f64,
@@ -87,7 +89,8 @@ pub struct ApartDocument {
 }
 
 /// How a program was counted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchingDocument {
     /// The way.
     pub by: String,
@@ -112,7 +115,8 @@ pub struct WatchingDocument {
 }
 
 /// A line of a program's bill.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LineDocument {
     /// What it is of.
     pub what: String,
@@ -155,7 +159,8 @@ pub struct LineDocument {
 }
 
 /// A change that could be made.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WhatIfDocument {
     /// Its name, as `--try` knows it where it can be tried from outside.
     pub name: String,
@@ -176,7 +181,8 @@ pub struct WhatIfDocument {
 }
 
 /// A time with its interval, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimeDocument {
     /// The estimate.
     pub ns: f64,
@@ -187,7 +193,8 @@ pub struct TimeDocument {
 }
 
 /// A thread or a file, and what it pays.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PayerDocument {
     /// What it is called.
     pub name: String,
@@ -196,7 +203,8 @@ pub struct PayerDocument {
 }
 
 /// A change that was tried.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TriedDocument {
     /// Its name.
     pub name: String,
@@ -216,7 +224,8 @@ pub struct TriedDocument {
 }
 
 /// A share with its interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ShareDocument {
     /// The estimate.
     pub share: f64,

@@ -1,13 +1,13 @@
 //! The document of a bill: a path's cost as the sum of its gates.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Estimate, Span};
 
 /// What an operation of a path costs, gate by gate, against what it cost end to end. All figures are work: means, less
 /// what something else took meanwhile, paired by the blocks of the run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BillDocument {
     /// The point that was measured end to end.
@@ -45,7 +45,8 @@ pub struct BillDocument {
 }
 
 /// How long what passed was on its way: the other ledger. Means of stages add up, quantiles do not.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LatencyDocument {
     /// Operations that were timed, in all trials.
@@ -55,7 +56,8 @@ pub struct LatencyDocument {
 }
 
 /// A stage of a critical path. Each figure has its interval over blocks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StageDocument {
     /// From where to where.
@@ -71,7 +73,8 @@ pub struct StageDocument {
 }
 
 /// Where a sampling profiler found a path: an instrument of its own, beside the tolls.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ProfileDocument {
     /// How many samples, in all trials.
@@ -81,7 +84,8 @@ pub struct ProfileDocument {
 }
 
 /// A part of a path's work.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PartDocument {
     /// The gate, or several that the profiler cannot tell apart; none for what is no gate's.
@@ -95,7 +99,8 @@ pub struct PartDocument {
 }
 
 /// A gate of a bill.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GateDocument {
     /// Its name.
@@ -125,7 +130,8 @@ pub struct GateDocument {
 }
 
 /// What a change of a path brings: how much less an operation costs than in the variant that it changes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ChangeDocument {
     /// The point of the changed variant.

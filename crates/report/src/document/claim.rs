@@ -1,14 +1,14 @@
 //! The document of a reproduction: what was published, predicted and measured, and what has become of each claim.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{MachineDocument, QualityDocument, RunHead, Span};
 
 /// What has become of the claims that runs tested.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(title = "A reproduction by Tollway")]
+#[cfg_attr(feature = "schema", schemars(title = "A reproduction by Tollway"))]
 pub struct ReproductionDocument {
     /// The version of this document.
     pub schema_version: u32,
@@ -19,7 +19,8 @@ pub struct ReproductionDocument {
 }
 
 /// A run that tested claims.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TestingRunDocument {
     /// The run.
@@ -31,7 +32,8 @@ pub struct TestingRunDocument {
 }
 
 /// The claims about one path.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PathClaimsDocument {
     /// The path.
@@ -43,7 +45,8 @@ pub struct PathClaimsDocument {
 }
 
 /// A claim and what has become of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ClaimDocument {
     /// Path and name, as `capture.jit`.
@@ -84,7 +87,8 @@ pub struct ClaimDocument {
 }
 
 /// What has become of a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimVerdict {
     /// The whole interval lies where the claim says.

@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollway_core::{Boundary, TollKey, Value};
 
-use super::point::AxisValue;
 use super::{Estimate, Range, Span};
 
 /// Everything that a comparison of A with B says.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(title = "A comparison by Tollway")]
+#[cfg_attr(feature = "schema", schemars(title = "A comparison by Tollway"))]
 pub struct ComparisonDocument {
     /// The version of this document.
     pub schema_version: u32,
@@ -38,7 +37,8 @@ pub struct ComparisonDocument {
 }
 
 /// One side of a comparison.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SideDocument {
     /// How it is called.
@@ -48,7 +48,7 @@ pub struct SideDocument {
     /// What a person calls its run.
     pub title: String,
     /// When its run began.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started: Timestamp,
     /// Tollway's version.
     pub version: String,
@@ -57,7 +57,8 @@ pub struct SideDocument {
 }
 
 /// One field of the fingerprint that differs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Difference {
     /// Where it stands in the fingerprint.
@@ -69,7 +70,8 @@ pub struct Difference {
 }
 
 /// A point that both sides have.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ComparedDocument {
     /// The path's name.
@@ -77,13 +79,13 @@ pub struct ComparedDocument {
     /// The variant's name.
     pub variant: String,
     /// The value of each axis.
-    #[schemars(with = "BTreeMap<String, AxisValue>")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, super::point::AxisValue>"))]
     pub params: BTreeMap<String, Value>,
     /// The key of the toll that it measures.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub toll: Option<TollKey>,
     /// The boundary that is crossed.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub boundary: Option<Boundary>,
     /// What a person calls it.
     pub title: String,
@@ -111,7 +113,8 @@ pub struct ComparedDocument {
 }
 
 /// What two sides give in a second.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ComparedRates {
     /// Of what.
@@ -149,7 +152,8 @@ impl ComparedDocument {
 }
 
 /// A ratio and what may be said of it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RatioDocument {
     /// B over A, with its interval.
@@ -171,7 +175,8 @@ pub struct RatioDocument {
 }
 
 /// What may be said of B against A.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum VerdictDocument {
     /// Shown to lie within the margin.
@@ -197,7 +202,8 @@ impl VerdictDocument {
 }
 
 /// A point that only one side has.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OnlyIn {
     /// The label of the side that has it.

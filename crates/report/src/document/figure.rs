@@ -1,11 +1,11 @@
 //! A figure in a document: an estimate that cannot be had without its interval.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollway_stats::Interval;
 
 /// What an operation costs, with its interval, in two units.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Estimate {
     /// In ticks of the run's clock.
@@ -17,7 +17,8 @@ pub struct Estimate {
 }
 
 /// An estimate and the ends of its interval, in one unit.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Span {
     /// The figure itself.
@@ -29,7 +30,8 @@ pub struct Span {
 }
 
 /// Where several values lie.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Range {
     /// The least.

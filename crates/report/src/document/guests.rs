@@ -1,28 +1,29 @@
 //! The virtual machines that a run used, in a document.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollway_core::{Accelerator, GuestFacts, KvmKind, LinuxGuestFacts};
 
 use super::Range;
 
 /// The virtual machines that a run used.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GuestsDocument {
     /// On what KVM micro-guests ran: `vmx`, `svm` or `software`; null where none ran, or where it was not recorded.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub micro_guests: Option<KvmKind>,
     /// The Linux guests; null where none ran, or where nothing was recorded of them.
     pub linux_guests: Option<LinuxGuestsDocument>,
 }
 
 /// The Linux guests of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LinuxGuestsDocument {
     /// What ran their instructions: `kvm` or `tcg`.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub accelerator: Accelerator,
     /// Why that one.
     pub why: String,

@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollway_core::Value;
 
 use super::Span;
-use super::point::AxisValue;
 
 /// How figures went from run to run on one machine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(title = "Rows of Tollway over time")]
+#[cfg_attr(feature = "schema", schemars(title = "Rows of Tollway over time"))]
 pub struct HistoryDocument {
     /// The version of this document.
     pub schema_version: u32,
@@ -28,7 +27,8 @@ pub struct HistoryDocument {
 }
 
 /// A row and its runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RowHistoryDocument {
     /// The path's name.
@@ -36,7 +36,7 @@ pub struct RowHistoryDocument {
     /// The variant's name.
     pub variant: String,
     /// The value of each axis.
-    #[schemars(with = "BTreeMap<String, AxisValue>")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, super::point::AxisValue>"))]
     pub params: BTreeMap<String, Value>,
     /// Which side of a comparison it was.
     pub side: Option<String>,
@@ -51,7 +51,8 @@ pub struct RowHistoryDocument {
 }
 
 /// A row in one run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MomentDocument {
     /// The run's number in the store.
@@ -59,7 +60,7 @@ pub struct MomentDocument {
     /// What a person calls the run.
     pub title: String,
     /// When it began.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started: Timestamp,
     /// The figure with its interval (95 %): the headline rate, else the median.
     pub figure: Span,
@@ -80,13 +81,14 @@ pub struct MomentDocument {
 }
 
 /// A row of a run's score card in an earlier run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EarlierDocument {
     /// The run's number in the store.
     pub run: i64,
     /// When it began.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started: Timestamp,
     /// The figure with its interval (95 %), in the unit of the row's headline, else in nanoseconds.
     pub figure: Span,
@@ -97,7 +99,8 @@ pub struct EarlierDocument {
 }
 
 /// A figure over that of another run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SinceDocument {
     /// The other run.
@@ -109,7 +112,8 @@ pub struct SinceDocument {
 }
 
 /// What became of a figure since another run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SinceVerdict {
     /// It is better: the intervals do not meet.
@@ -121,7 +125,8 @@ pub enum SinceVerdict {
 }
 
 /// Something of machine or program that is not what it was.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ChangedDocument {
     /// `kernel`, `microcode`, `tollway`, `governor` …

@@ -2,19 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollway_core::{Boundary, TenantKind, TollKey, Value};
 
-use super::point::AxisValue;
 use super::{Estimate, RatioDocument};
 
 /// What crossings cost in this machine and in its guests: points that differ in the axis `tenant` only.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HostAgainstGuestDocument {
     /// The kinds of tenants, those of this machine first.
-    #[schemars(with = "Vec<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub tenants: Vec<TenantKind>,
     /// Ratios between 1 / (1 + margin) and 1 + margin count as the same.
     pub margin: f64,
@@ -27,7 +26,8 @@ pub struct HostAgainstGuestDocument {
 }
 
 /// One crossing in several kinds of tenants.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AcrossTenantsDocument {
     /// Which side of a comparison it belongs to.
@@ -37,13 +37,13 @@ pub struct AcrossTenantsDocument {
     /// The variant's name.
     pub variant: String,
     /// The value of each axis but `tenant`.
-    #[schemars(with = "BTreeMap<String, AxisValue>")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, super::point::AxisValue>"))]
     pub params: BTreeMap<String, Value>,
     /// The key of the toll that it measures in a process of this machine.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub toll: Option<TollKey>,
     /// The boundary that is crossed.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub boundary: Option<Boundary>,
     /// What a person calls it, wherever it is measured.
     pub title: String,
@@ -52,11 +52,12 @@ pub struct AcrossTenantsDocument {
 }
 
 /// What a crossing costs in one kind of tenant.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct InTenantDocument {
     /// The kind of tenant.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub tenant: TenantKind,
     /// The number of its point in the store.
     pub point: i64,

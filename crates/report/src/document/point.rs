@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollway_core::{Boundary, Missing, Quoted, TollKey, Value};
 use tollway_store::{Figure, Outcome, PointRecord, PointState, Prediction};
@@ -14,7 +13,8 @@ use super::{
 };
 
 /// One variant at one point of its axes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PointDocument {
     /// Its number in the store.
@@ -26,13 +26,13 @@ pub struct PointDocument {
     /// The variant's name.
     pub variant: String,
     /// The value of each axis.
-    #[schemars(with = "BTreeMap<String, AxisValue>")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, AxisValue>"))]
     pub params: BTreeMap<String, Value>,
     /// The key of the toll that it measures.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub toll: Option<TollKey>,
     /// The boundary that is crossed.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub boundary: Option<Boundary>,
     /// What a person calls it.
     pub title: String,
@@ -105,7 +105,8 @@ pub struct PointDocument {
 }
 
 /// What trials came to. A name that ends in `_ns` says that it is in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GaugeDocument {
     /// As the median of a point, of the trials' values.
@@ -115,7 +116,8 @@ pub struct GaugeDocument {
 }
 
 /// How narrow the interval of a headline is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HeadlineDocument {
     /// Half of its width as a share of the figure, on a scale of ratios; null without a figure.
@@ -125,7 +127,8 @@ pub struct HeadlineDocument {
 }
 
 /// How long operations took of a class of actors. Each figure has its interval over blocks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ClassDocument {
     /// Its name.
@@ -143,7 +146,8 @@ pub struct ClassDocument {
 }
 
 /// What a value on an axis looks like in JSON.
-#[derive(JsonSchema)]
+#[cfg(feature = "schema")]
+#[derive(schemars::JsonSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "describes core's type, which has no schema")]
 pub(super) enum AxisValue {
@@ -156,7 +160,8 @@ pub(super) enum AxisValue {
 }
 
 /// What the quantiles of a point are quantiles of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SampleKind {
     /// Single operations, each timed on its own.
@@ -166,7 +171,8 @@ pub enum SampleKind {
 }
 
 /// Something that the machine lacks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MissingDocument {
     /// What is lacking.
@@ -178,11 +184,12 @@ pub struct MissingDocument {
 }
 
 /// A prediction, frozen before the first trial of its point.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PredictionDocument {
     /// When it was made.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub made_at: Timestamp,
     /// What it says, in ticks.
     pub ticks: Span,
@@ -199,14 +206,15 @@ pub struct PredictionDocument {
     /// The formula, in words.
     pub model: String,
     /// The tolls that it was made from.
-    #[schemars(with = "Vec<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub from: Vec<TollKey>,
     /// What became of it; null while its point has no figure.
     pub grade: Option<GradeDocument>,
 }
 
 /// Which figure of a point a prediction speaks of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum QuotedDocument {
     /// The median.
@@ -220,7 +228,8 @@ pub enum QuotedDocument {
 }
 
 /// What became of a prediction, against the figure that it speaks of.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GradeDocument {
     /// Measured over predicted; null where nothing was predicted to cost nothing.
@@ -230,7 +239,8 @@ pub struct GradeDocument {
 }
 
 /// Whether a prediction was borne out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OutcomeDocument {
     /// The measured figure lies in the prediction's interval.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollway_core::Yield;
 use tollway_stats::figure;
@@ -14,7 +13,8 @@ use super::Span;
 pub(crate) const CONFIDENCE: f64 = 0.95;
 
 /// So many of something in a second.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RateDocument {
     /// `B/s`, `bit/s`, `IO/s`, `events/s`, `requests/s`, `packets/s` or `op/s`.

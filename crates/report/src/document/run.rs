@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollway_store::{RunRecord, Trial};
 
@@ -14,9 +13,10 @@ use super::{
 use crate::number::percent;
 
 /// Everything that a report of a run says.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(title = "A run of Tollway")]
+#[cfg_attr(feature = "schema", schemars(title = "A run of Tollway"))]
 pub struct RunDocument {
     /// The version of this document.
     pub schema_version: u32,
@@ -44,7 +44,8 @@ pub struct RunDocument {
 }
 
 /// What identifies a run, and how to repeat it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RunHead {
     /// Its number in the store.
@@ -54,10 +55,10 @@ pub struct RunHead {
     /// `running`, `complete`, `interrupted`, `failed`, or `killed`: its process is gone without having ended it.
     pub state: String,
     /// When it began.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started: Timestamp,
     /// When it ended, if it did.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub ended: Option<Timestamp>,
     /// Tollway's version.
     pub version: String,
@@ -72,7 +73,8 @@ pub struct RunHead {
 }
 
 /// The machine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MachineDocument {
     /// An id that stays the same when it restarts.
@@ -82,7 +84,8 @@ pub struct MachineDocument {
 }
 
 /// How quiet a run was.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct QualityDocument {
     /// How many trials it has.
@@ -96,7 +99,8 @@ pub struct QualityDocument {
 }
 
 /// One reason why trials were not quiet.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NoiseDocument {
     /// The reason, without its figures.
@@ -108,7 +112,8 @@ pub struct NoiseDocument {
 }
 
 /// A sentence about a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RemarkDocument {
     /// The rule that says it.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollway_core::{ActorRecord, Sharing, Value};
 use tollway_store::{PointRecord, RunRecord};
@@ -13,7 +12,8 @@ use super::{PointDocument, Span};
 pub(super) const TENANTS: &str = "tenants";
 
 /// Points that differ only in how many share something. Rates are in what an operation gives, per second.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SharingDocument {
     /// The path.
@@ -21,7 +21,7 @@ pub struct SharingDocument {
     /// The variant.
     pub variant: String,
     /// What the points have in common.
-    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, serde_json::Value>"))]
     pub params: BTreeMap<String, Value>,
     /// The unit of the rates: `bit/s of seed-grade entropy`.
     pub gives: String,
@@ -48,7 +48,8 @@ pub struct SharingDocument {
 }
 
 /// A published curve of the same law.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PublishedDocument {
     /// Where, and on what machine.
@@ -60,7 +61,8 @@ pub struct PublishedDocument {
 }
 
 /// How far off predictions are, as shares of what was predicted, without sign.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ErrorsDocument {
     /// The median over the points.
@@ -72,7 +74,8 @@ pub struct ErrorsDocument {
 }
 
 /// So many that share.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SharedPoint {
     /// The point's number in the store.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollway_core::{ActorRecord, TenantKind};
 use tollway_store::{PointRecord, Trial};
@@ -13,11 +12,12 @@ use super::{Range, Span};
 const CONFIDENCE: f64 = 0.95;
 
 /// What the tenants of a point got. It is there where several actors were measured at once, or one lived in a guest.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TenantsDocument {
     /// Where the measured actors lived; null where that was not kept.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub tenant: Option<TenantKind>,
     /// How many actors were measured at once.
     pub measured: u32,
@@ -39,7 +39,8 @@ pub struct TenantsDocument {
 }
 
 /// One actor, over all trials of its point.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ActorDocument {
     /// The role it played.
@@ -47,7 +48,7 @@ pub struct ActorDocument {
     /// Its number among the actors of that role, from 0.
     pub number: u32,
     /// Where it lived; null where that was not kept.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub tenant: Option<TenantKind>,
     /// Whether its operations were recorded.
     pub measured: bool,

@@ -1,7 +1,6 @@
 //! The proof: what is advised, and today's way, at rates around the predicted ones. The predictions are in the store before
 //! the first trial.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use tollway_core::{
     Case, Error, Forecast, OneOrMany, Params, Preset, PresetHead, Quoted, Registry, Result, TrialSpec, Value,
@@ -32,7 +31,8 @@ pub struct Plan {
 }
 
 /// What became of the prediction of a largest rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// The rate at which loss begins, as close as it was looked for, is in the prediction's interval.

@@ -15,7 +15,8 @@ const STALLS_APART: f64 = 10.0;
 const WAKE_UPS: f64 = 0.05;
 
 /// What holds a rate where it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
     /// The capture's processors.

@@ -1,6 +1,5 @@
 //! The document of `capture advise --json`.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use tollway_stats::Interval;
 
@@ -11,7 +10,8 @@ use super::measured::{Load, Measured};
 use super::setup::{Asked, Setup, source_word};
 
 /// Advice on a capture. Rates are frames per second, cycles ticks of the time-stamp counter.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AdviceDocument {
     /// Version of this form.
@@ -43,7 +43,8 @@ pub struct AdviceDocument {
 }
 
 /// An estimate with its 95 % interval.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
     /// The estimate.
@@ -55,7 +56,8 @@ pub struct Figure {
 }
 
 /// What was asked.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AskedDocument {
     /// Frames per second; null: as many as possible.
@@ -77,7 +79,8 @@ pub struct AskedDocument {
 }
 
 /// A way to capture.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SetupDocument {
     /// The word of `--source`.
@@ -93,7 +96,8 @@ pub struct SetupDocument {
 }
 
 /// What a way to capture is predicted to do.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PredictedDocument {
     /// Which.
@@ -113,7 +117,8 @@ pub struct PredictedDocument {
 }
 
 /// One change, made after those before it.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ChangeDocument {
     /// What is changed.
@@ -131,7 +136,8 @@ pub struct ChangeDocument {
 }
 
 /// What was measured of a source.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SourceFigures {
     /// The word of `--source`.
@@ -149,7 +155,8 @@ pub struct SourceFigures {
 }
 
 /// A source at one rate.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LoadDocument {
     /// Cycles of the capture's thread a packet, without the application's work.
@@ -165,7 +172,8 @@ pub struct LoadDocument {
 }
 
 /// A source that could not be measured, read so.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LeftOut {
     /// The word of `--source`.
@@ -177,7 +185,8 @@ pub struct LeftOut {
 }
 
 /// Predicted against measured.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AppliedDocument {
     /// The run of the store that has the trials, and the predictions that were frozen before them.
@@ -187,7 +196,8 @@ pub struct AppliedDocument {
 }
 
 /// A way that was tried.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TriedDocument {
     /// What was predicted.
@@ -207,7 +217,8 @@ pub struct TriedDocument {
 }
 
 /// One rate of a way that was tried.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TriedRate {
     /// Frames per second that were asked of the sender; 0: as many as it can.

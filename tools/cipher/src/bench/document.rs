@@ -1,6 +1,5 @@
 //! What was measured: the document of `--json`, from which the tables are made.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use tollway_core::Result;
 use tollway_host::clock;
@@ -17,7 +16,8 @@ use crate::devices::Lack;
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// How fast ciphers are by each back end.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BenchDocument {
     /// Version of this form.
@@ -45,7 +45,8 @@ pub struct BenchDocument {
 }
 
 /// How fast one point is.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PointSpeed {
     /// By what: library, copies, inside, neighbour, socket, af-alg, dev-crypto.
@@ -77,7 +78,8 @@ pub struct PointSpeed {
 }
 
 /// A figure.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
     /// The median of the rounds.
@@ -87,7 +89,8 @@ pub struct Figure {
 }
 
 /// A point without a figure.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FailedPoint {
     /// Which.

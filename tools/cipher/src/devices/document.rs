@@ -1,6 +1,5 @@
 //! What was found: the document of `--json`.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use tollway_cipher::engine::kernel::{Device, Driver, Function, Kind};
 use tollway_core::Missing;
@@ -11,7 +10,8 @@ use super::{Found, lacks, table};
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// Crypto devices and what can be shared out, and by what the kernel does ciphers.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DevicesDocument {
     /// Version of this form.
@@ -29,7 +29,8 @@ pub struct DevicesDocument {
 }
 
 /// A PCI device.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DeviceState {
     /// The device itself; one that can be shared out is the physical function.
@@ -43,7 +44,8 @@ pub struct DeviceState {
 }
 
 /// A PCI function.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FunctionState {
     /// Domain, bus, device and function.
@@ -65,7 +67,8 @@ pub struct FunctionState {
 }
 
 /// What makes a function a crypto device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CryptoKind {
     /// It is virtio-crypto.
@@ -77,7 +80,8 @@ pub enum CryptoKind {
 }
 
 /// An algorithm by one driver.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DriverState {
     /// The algorithm.
@@ -93,7 +97,8 @@ pub struct DriverState {
 }
 
 /// Something that is lacking.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Lack {
     /// What.

@@ -1,6 +1,5 @@
 //! What was found, for programs.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use tollway_stats::Interval;
 use tollway_store::RunId;
@@ -12,7 +11,8 @@ use crate::fitted::observed::Observed;
 use crate::predict::{Fitted, FittedDocument, Measured, OutcomeDocument, Span, outcome};
 
 /// All of it; times in nanoseconds.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlanDocument {
     /// Of this document's form.
     pub schema_version: u32,
@@ -37,7 +37,8 @@ pub struct PlanDocument {
 }
 
 /// A way of telling.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChoiceDocument {
     /// The way.
     pub way: String,
@@ -60,7 +61,8 @@ pub struct ChoiceDocument {
 }
 
 /// What came when it was tried.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VerifiedDocument {
     /// Requests.
     pub requests: u64,

@@ -1,6 +1,5 @@
 //! What was foretold and what came, for programs.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use tollway_cipher::twin::Interruptions;
 use tollway_core::Result;
@@ -13,7 +12,8 @@ use crate::fitted::fit::Fit;
 use crate::fitted::foreseen;
 
 /// All of it; times in nanoseconds.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PredictDocument {
     /// Of this document's form.
     pub schema_version: u32,
@@ -32,7 +32,8 @@ pub struct PredictDocument {
 }
 
 /// The fitted model.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FittedDocument {
     /// A service in which nothing interrupts it.
     pub service_ns: f64,
@@ -51,7 +52,8 @@ pub struct FittedDocument {
 }
 
 /// What the machine takes of a core from a thread that never gives it away.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TakenDocument {
     /// How often a second.
     pub rate: f64,
@@ -68,7 +70,8 @@ impl From<&Interruptions> for TakenDocument {
 }
 
 /// A light load.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LightDocument {
     /// Requests a second.
     pub rate: f64,
@@ -79,7 +82,8 @@ pub struct LightDocument {
 }
 
 /// A figure with its 95 % interval.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Span {
     /// The figure.
     pub estimate: f64,
@@ -96,7 +100,8 @@ impl From<Interval> for Span {
 }
 
 /// What became of a figure that was foretold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OutcomeDocument {
     /// It is near the measured one (a mean within a tenth, a 99th percentile within a fifth), or in its interval.
@@ -118,7 +123,8 @@ impl From<Outcome> for OutcomeDocument {
 }
 
 /// A way at a load.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PredictedDocument {
     /// The way of telling.
     pub way: String,

@@ -1,6 +1,5 @@
 //! How it is going: the document that the status socket answers with.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use tollway_cipher::engine::device::{CardStatus, FunctionStatus, Standing, Status};
 
@@ -8,7 +7,8 @@ use tollway_cipher::engine::device::{CardStatus, FunctionStatus, Standing, Statu
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// The state of a card, or of several behind one front. All counts are since it started.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StatusDocument {
     /// Version of this form.
@@ -24,7 +24,8 @@ pub struct StatusDocument {
 }
 
 /// One card.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CardState {
     /// Whether it serves anybody; one that failed does not.
@@ -36,7 +37,8 @@ pub struct CardState {
 }
 
 /// Requests that stand somewhere: offered by a driver and not given back yet.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Queue {
     /// How many in the mean, by time.
@@ -50,7 +52,8 @@ pub struct Queue {
 }
 
 /// One virtual function.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FunctionState {
     /// Its name.

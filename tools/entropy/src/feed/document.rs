@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Instant;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use tollway_entropy::engine::feed::Kernel;
 use tollway_entropy::engine::health::{Health, SelfTest, State, Test, Watch};
@@ -16,7 +15,8 @@ use super::worker::Known;
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// The state of a feeder. All counts are since it started.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FeedDocument {
     /// Version of this form.
@@ -34,7 +34,8 @@ pub struct FeedDocument {
 }
 
 /// What it does.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PlanState {
     /// The source's name.
@@ -58,7 +59,8 @@ pub struct PlanState {
 }
 
 /// How the source is.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HealthState {
     /// `starting`, `healthy` or `failed`.
@@ -76,7 +78,8 @@ pub struct HealthState {
 }
 
 /// What was fed.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FedState {
     /// Feedings.
@@ -90,7 +93,8 @@ pub struct FedState {
 }
 
 /// What the kernel says.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct KernelState {
     /// Its release.

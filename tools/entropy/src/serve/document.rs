@@ -1,6 +1,5 @@
 //! How it is going: the document that the status socket answers with.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use tollway_entropy::engine::serve::{Status, TenantStatus, WorkerStatus};
 
@@ -8,7 +7,8 @@ use tollway_entropy::engine::serve::{Status, TenantStatus, WorkerStatus};
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// The state of a server. All counts are since it started.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StatusDocument {
     /// Version of this form.
@@ -24,7 +24,8 @@ pub struct StatusDocument {
 }
 
 /// One tenant.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TenantState {
     /// Its name.
@@ -64,7 +65,8 @@ pub struct TenantState {
 }
 
 /// One thread that draws.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SourceState {
     /// The source's name.

@@ -1,7 +1,6 @@
 //! What was found: the document of `--json`.
 
 use anyhow::Result;
-use schemars::JsonSchema;
 use serde::Serialize;
 use tollway_stats::figure;
 
@@ -12,7 +11,8 @@ use crate::args::speed::Speed;
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// How fast each source is.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SpeedDocument {
     /// Version of this form.
@@ -28,7 +28,8 @@ pub struct SpeedDocument {
 }
 
 /// How fast one source is.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SourceSpeed {
     /// Its name.
@@ -44,7 +45,8 @@ pub struct SourceSpeed {
 }
 
 /// What limits a source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
     /// More threads have more: each is limited by itself.
@@ -58,7 +60,8 @@ pub enum Limit {
 }
 
 /// A source drawn from by so many threads.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ThreadsSpeed {
     /// How many.
@@ -76,7 +79,8 @@ pub struct ThreadsSpeed {
 }
 
 /// A figure with its interval.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Span {
     /// The median.

@@ -1,6 +1,5 @@
 //! What a test found: the document of `--json`.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use tollway_entropy::engine::fips::{Finding, IDEAL_RATE, Tally, Test, Verdict};
 use tollway_entropy::engine::health::Estimate;
@@ -11,7 +10,8 @@ use super::rate::Rates;
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// What the FIPS 140-2 tests said of a stream.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TestDocument {
     /// Version of this form.
@@ -43,7 +43,8 @@ pub struct TestDocument {
 }
 
 /// The most common value estimate: NIST SP 800-90B, section 6.3.1.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MostCommonByte {
     /// The byte.
@@ -59,7 +60,8 @@ pub struct MostCommonByte {
 }
 
 /// Blocks by how they did.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BlocksDocument {
     /// All of them.
@@ -73,7 +75,8 @@ pub struct BlocksDocument {
 }
 
 /// Blocks that failed each test.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FailedByTest {
     /// Ones: more than 9,725 and fewer than 10,275.
@@ -89,7 +92,8 @@ pub struct FailedByTest {
 }
 
 /// Share of the blocks that failed.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct VerdictDocument {
     /// What can be said.
@@ -101,7 +105,8 @@ pub struct VerdictDocument {
 }
 
 /// A share with its exact binomial interval.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RateInterval {
     /// The share.
@@ -115,7 +120,8 @@ pub struct RateInterval {
 }
 
 /// What can be said of the rate of failures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingDocument {
     /// The ideal rate is in the interval, and ten times that rate is not.
@@ -129,7 +135,8 @@ pub enum FindingDocument {
 }
 
 /// Bits a second.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RatesDocument {
     /// Of the slowest block.
@@ -141,7 +148,8 @@ pub struct RatesDocument {
 }
 
 /// How a test ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
     /// The input was at its end.

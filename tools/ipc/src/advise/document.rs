@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use tollway_report::document::Span;
 
@@ -14,7 +13,8 @@ use crate::span::{a_second, span};
 use crate::step::StepDocument;
 
 /// Advice on requests to another process. Times in nanoseconds, rates a second.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AdviceDocument {
     /// Version of this form.
@@ -59,7 +59,8 @@ pub struct AdviceDocument {
 }
 
 /// A way, and what it costs.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WayDocument {
     /// What it is called.
@@ -75,7 +76,8 @@ pub struct WayDocument {
 }
 
 /// What an end does that has nothing to do.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WaitingDocument {
     /// `look`, `sleep`, or `give-way` to the other end on the same core.
@@ -89,7 +91,8 @@ pub struct WaitingDocument {
 }
 
 /// Where asynchronous requests come below a synchronous way.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CrossingDocument {
     /// The synchronous way.
@@ -101,7 +104,8 @@ pub struct CrossingDocument {
 }
 
 /// A prediction.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ForetoldWay {
     /// Of which way.
@@ -117,7 +121,8 @@ pub struct ForetoldWay {
 }
 
 /// What was measured of what was foretold.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct VerifiedDocument {
     /// The run of the store that has it, and the predictions.
@@ -129,7 +134,8 @@ pub struct VerifiedDocument {
 }
 
 /// A way at a concurrency.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct VerifiedStep {
     /// Which way.
@@ -145,7 +151,8 @@ pub struct VerifiedStep {
 }
 
 /// Something that was said.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CheckDocument {
     /// What.
@@ -159,7 +166,8 @@ pub struct CheckDocument {
 }
 
 /// What becomes of something that was said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FateDocument {
     /// It is so.

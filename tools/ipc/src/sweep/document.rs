@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use tollway_report::document::Span;
 
 use crate::step::StepDocument;
 
 /// What requests cost by every way, at every concurrency. Times in nanoseconds, rates a second; figures have their 95 % intervals.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SweepDocument {
     /// Version of this form.
@@ -39,7 +39,8 @@ pub struct SweepDocument {
 }
 
 /// A way at a step.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SweptDocument {
     /// The path's variant.
@@ -65,7 +66,8 @@ pub struct SweptDocument {
 }
 
 /// How long a request takes.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LatencyDocument {
     /// The mean.
@@ -79,7 +81,8 @@ pub struct LatencyDocument {
 }
 
 /// A prediction and what became of it.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ForetoldDocument {
     /// What was foretold.
@@ -93,7 +96,8 @@ pub struct ForetoldDocument {
 }
 
 /// From where on one way is cheaper than another.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CrossoverDocument {
     /// The asynchronous way.
@@ -109,7 +113,8 @@ pub struct CrossoverDocument {
 }
 
 /// What could not be measured here.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SkippedDocument {
     /// Which point.
@@ -123,7 +128,8 @@ pub struct SkippedDocument {
 }
 
 /// What went wrong.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FailedDocument {
     /// Which point.

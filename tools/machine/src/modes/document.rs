@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollway_core::Value;
 use tollway_report::Comparison;
@@ -18,9 +17,10 @@ use crate::mode::{Deviation, Mode};
 const SCHEMA_VERSION: u32 = 1;
 
 /// Everything that is said of two modes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(title = "Two modes compared by Tollway")]
+#[cfg_attr(feature = "schema", schemars(title = "Two modes compared by Tollway"))]
 pub struct ModesDocument {
     /// The version of this document.
     pub schema_version: u32,
@@ -44,7 +44,8 @@ pub struct ModesDocument {
 }
 
 /// A mode.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ModeDocument {
     /// Its name.
@@ -60,7 +61,8 @@ pub struct ModeDocument {
 }
 
 /// What a mode sets.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SetDocument {
     /// An axis, or a file of the host's.
@@ -70,7 +72,8 @@ pub struct SetDocument {
 }
 
 /// Where a mode differs from what it stands for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DeviationDocument {
     /// What it is there.
@@ -80,7 +83,8 @@ pub struct DeviationDocument {
 }
 
 /// A row that was foretold.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ForetoldDocument {
     /// The row.

@@ -1,13 +1,13 @@
 //! The same comparison from the start, several times over: does each row get the same verdict?
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollway_report::document::{ComparedDocument, Span, VerdictDocument};
 
 use super::ModesDocument;
 
 /// What repetitions have come to.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RepeatedDocument {
     /// How many were asked for.
@@ -21,7 +21,8 @@ pub struct RepeatedDocument {
 }
 
 /// A row in all repetitions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RepeatedRow {
     /// The row.

@@ -1,12 +1,12 @@
 //! Rows that have less than they should, and why.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollway_core::Params;
 use tollway_report::document::PointDocument;
 
 /// A row that has less than it should.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SetbackDocument {
     /// The row.

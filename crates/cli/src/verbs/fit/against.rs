@@ -6,7 +6,6 @@ use std::io;
 use std::path::Path;
 
 use anyhow::Result;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tollway_model::ModelError;
 
@@ -29,7 +28,8 @@ struct Point {
 }
 
 /// A prediction and how it did.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CheckDocument {
     /// The file that it was frozen in.
@@ -45,7 +45,8 @@ pub struct CheckDocument {
 }
 
 /// One figure.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CheckedFigure {
     /// What was predicted.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use tollway_model::fit::{Coalescing, Counted, Counters, Estimate, FamilyVerdict, Fit, Judged};
 
@@ -11,7 +10,8 @@ use super::against::CheckDocument;
 use crate::figure;
 
 /// All that a trace, or counters, say.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FitDocument {
     /// Version of this form.
@@ -48,7 +48,8 @@ pub struct FitDocument {
 }
 
 /// A figure and its 95 % interval.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EstimateDocument {
     /// The figure.
@@ -62,7 +63,8 @@ pub struct EstimateDocument {
 }
 
 /// A test.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TestDocument {
     /// Its p-value.
@@ -74,7 +76,8 @@ pub struct TestDocument {
 }
 
 /// A family of distributions.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FamilyDocument {
     /// `gap` or `service`.
@@ -110,7 +113,8 @@ pub struct FamilyDocument {
 }
 
 /// How completions are told.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CoalescingDocument {
     /// Interrupts.
@@ -146,7 +150,8 @@ pub struct CoalescingDocument {
 }
 
 /// A model and what the trace says of it.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ModelVerdictDocument {
     /// Its name in the catalogue.

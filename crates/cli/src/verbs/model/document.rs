@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use tollway_model::{ModelError, Result, Unit};
 
@@ -11,7 +10,8 @@ use super::sweep::{Answer, Point};
 use crate::figure;
 
 /// The figures of a model at one or more points, in base units.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ModelDocument {
     /// Version of this form.
@@ -31,7 +31,8 @@ pub struct ModelDocument {
 }
 
 /// A figure that the points have.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FigureName {
     /// Its flat name.
@@ -43,7 +44,8 @@ pub struct FigureName {
 }
 
 /// One point.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PointDocument {
     /// The swept parameters' values here, in base units where they are numbers.
@@ -57,7 +59,8 @@ pub struct PointDocument {
 }
 
 /// The value of a swept parameter.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Value {
     /// A number, in base units.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use tollway_model::capacity::{Answer, Binds, CapacityError, Goal, Sensitivity};
 use tollway_model::{Metric, Solution, Unit, catalogue};
@@ -11,7 +10,8 @@ use super::request::{PlannedCase, Request};
 use crate::figure;
 
 /// How much each case takes, in base units.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PlanDocument {
     /// Version of this form.
@@ -39,7 +39,8 @@ pub struct PlanDocument {
 }
 
 /// One case.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CaseDocument {
     /// Its name.
@@ -76,7 +77,8 @@ pub struct CaseDocument {
 }
 
 /// An interval in which every level is kept.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct KeptDocument {
     /// Its lower end.

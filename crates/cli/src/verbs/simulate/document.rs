@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use tollway_model::chain::system as chain;
 use tollway_model::spec::{Formula, Spec};
@@ -13,7 +12,8 @@ use super::agreement::{Judgement, judge, short, why_not};
 use crate::figure;
 
 /// One specification, solved in every way that there is. Times in seconds, rates per second.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SimulationDocument {
     /// Version of this form.
@@ -40,7 +40,8 @@ pub struct SimulationDocument {
 }
 
 /// A formula of the catalogue.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FormulaDocument {
     /// The model's name.
@@ -52,7 +53,8 @@ pub struct FormulaDocument {
 }
 
 /// A Markov chain, solved as numbers.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ChainDocument {
     /// How many states it has.
@@ -64,7 +66,8 @@ pub struct ChainDocument {
 }
 
 /// How it was simulated.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RunDocument {
     /// `lindley` (one queue, customer by customer) or `events`.
@@ -90,7 +93,8 @@ pub struct RunDocument {
 }
 
 /// One figure, solved in several ways.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FigureDocument {
     /// The unit of all its values: `seconds`, `per-second`, `share` …
@@ -113,7 +117,8 @@ pub struct FigureDocument {
 }
 
 /// Something of which too little was seen, and the figures that hang on it.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ShortDocument {
     /// How their names begin.
@@ -123,7 +128,8 @@ pub struct ShortDocument {
 }
 
 /// A law, held against what was seen.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct InvariantDocument {
     /// Which, and where.
