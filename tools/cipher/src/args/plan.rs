@@ -51,7 +51,7 @@ pub struct Plan {
     #[arg(long)]
     pub verify: bool,
 
-    /// Requests of that.
+    /// Requests of that. With fewer than 100,000 the model is fitted to shorter measurements, too.
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1000..=100_000_000))]
     pub requests: u64,
 

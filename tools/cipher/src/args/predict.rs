@@ -40,7 +40,7 @@ pub struct Predict {
     #[arg(long, value_name = "LOAD,…", value_delimiter = ',', default_value = "0.6,0.7,0.8", value_parser = load)]
     pub loads: Vec<f64>,
 
-    /// Requests of each way at each load.
+    /// Requests of each way at each load. With fewer than 100,000 the model is fitted to shorter measurements, too.
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = RangedU64ValueParser::<u64>::new().range(1000..=100_000_000))]
     pub requests: u64,
 

@@ -41,8 +41,22 @@ use points::Preset;
 /// The loads that the model is fitted to.
 const LIGHT: [f64; 3] = [0.1, 0.3, 0.5];
 
-/// How light loads are measured.
+/// How light loads are measured where [`REQUESTS_OF_FULL_FIT`] requests or more are to be foretold.
 const LIGHT_TRIAL: TrialSpec = TrialSpec { window_ms: 1000.0, warmup_ms: 20.0, runs: 8, repeats: 1 };
+
+/// Requests a point, the default of `--requests`, below which the windows of steps and light loads are shorter in proportion.
+const REQUESTS_OF_FULL_FIT: f64 = 100_000.0;
+
+/// The shortest window of a light load as a share of the full one, and of a step alone: its longest sleeps take a millisecond, so
+/// that a window has to hold some tens of them.
+const LEAST_LIGHT_SHARE: f64 = 0.1;
+const LEAST_STEP_SHARE: f64 = 1.0 / 3.0;
+
+/// A trial for the fit, with its window in proportion to the requests that are to be foretold.
+fn in_proportion(trial: &TrialSpec, requests: u64, least_share: f64) -> TrialSpec {
+    let share = (requests as f64 / REQUESTS_OF_FULL_FIT).clamp(least_share, 1.0);
+    TrialSpec { window_ms: trial.window_ms * share, ..trial.clone() }
+}
 
 /// A prediction of a mean holds if it is within this share of the measured one, or in that one's interval.
 pub const MEAN_WITHIN: f64 = 0.10;
@@ -79,12 +93,12 @@ pub fn fitted(
     progress: &mut dyn Progress,
 ) -> Result<Option<Fitted>> {
     progress.stage("steps");
-    let Some(first) = ran(lab.run(store, &steps(asked, title)?, progress)?) else { return Ok(None) };
+    let Some(first) = ran(lab.run(store, &steps(asked, title, requests)?, progress)?) else { return Ok(None) };
     let alone = Alone::read(asked, store, first.run, lab.hz)?;
     progress.stage("light loads");
     let loads = LightLoads::of(asked, requests, alone.serve)?;
     let Some(second) = ran(lab.run(store, &loads.request(asked, title), progress)?) else { return Ok(None) };
-    let LightLoads { points, rates, watch, watching } = loads;
+    let LightLoads { points, rates, watch, watching, .. } = loads;
     let mut light = Vec::new();
     for (at, rate) in points.into_iter().zip(rates) {
         let observed = Observed::read(store, second.run, &at, lab.hz)?;
@@ -100,20 +114,22 @@ pub fn fitted(
 /// # Errors
 /// What was asked for cannot be.
 pub fn fitting(asked: &Asked<'_>, title: &str, requests: u64, serve: f64, lab: &Lab<'_>) -> Result<Estimate> {
-    let mut estimate = lab.estimate(&steps(asked, title)?)?;
+    let mut estimate = lab.estimate(&steps(asked, title, requests)?)?;
     estimate.add(lab.estimate(&LightLoads::of(asked, requests, serve)?.request(asked, title))?);
     Ok(estimate)
 }
 
 /// The steps of a request, each alone.
-fn steps(asked: &Asked<'_>, title: &str) -> Result<Request> {
-    Ok(asked.request(title, &[(&alone::points(asked)?, alone::TRIAL)], Vec::new()))
+fn steps(asked: &Asked<'_>, title: &str, requests: u64) -> Result<Request> {
+    let trial = in_proportion(&alone::TRIAL, requests, LEAST_STEP_SHARE);
+    Ok(asked.request(title, &[(&alone::points(asked)?, trial)], Vec::new()))
 }
 
 /// The light loads, and where the machine is watched between them.
 struct LightLoads {
     rates: [f64; LIGHT.len()],
     points: Vec<At>,
+    trial: TrialSpec,
     watch: At,
     watching: TrialSpec,
 }
@@ -124,19 +140,21 @@ impl LightLoads {
         let rates = LIGHT.map(|load| (load * 1e9 / serve).round().max(1.0));
         let at = |rate: f64| asked.card(&Way::busy(), rate as u64, 1, false);
         let measured_ms = requests as f64 * serve / WATCHED / 1e6;
-        let light_ms = LIGHT.len() as f64 * LIGHT_TRIAL.window_ms;
-        let watched_ms = light_ms.max(measured_ms / f64::from(LIGHT_TRIAL.runs));
+        let trial = in_proportion(&LIGHT_TRIAL, requests, LEAST_LIGHT_SHARE);
+        let light_ms = LIGHT.len() as f64 * trial.window_ms;
+        let watched_ms = light_ms.max(measured_ms / f64::from(trial.runs));
         Ok(LightLoads {
             rates,
             points: rates.into_iter().map(at).collect::<tollway_core::Result<Vec<At>>>()?,
             watch: taken::watch(asked)?,
-            watching: taken::trial(LIGHT_TRIAL.runs, watched_ms),
+            watching: taken::trial(trial.runs, watched_ms),
+            trial,
         })
     }
 
     fn request(&self, asked: &Asked<'_>, title: &str) -> Request {
         let watched = (std::slice::from_ref(&self.watch), self.watching.clone());
-        asked.request(title, &[(&self.points, LIGHT_TRIAL), watched], Vec::new())
+        asked.request(title, &[(&self.points, self.trial.clone()), watched], Vec::new())
     }
 }
 
