@@ -92,13 +92,13 @@ tcp-long: setup-test           ## the TCP server: a minute of messages by each w
 	  $(CARGO) test --release --package tollway-ipc --test tcp --locked -- --nocapture --test-threads=1 each_style any_frames vanishes_without
 
 lies: setup-test               ## hostile ends of channels: LIES (10^8) words written, as many while the other looks, and a tenth as many meetings (7 minutes, nearly all of it the meetings)
-	TOLLWAY_LIES=$(LIES) $(CARGO) test --release --package tollway-channel --test hostile --locked -- --nocapture
+	TOLLWAY_LIES=$(LIES) $(CARGO) test --release --package tollway-channel --test processes --locked -- --nocapture hostile::
 
 miri:                          ## rings and tasks of channels under Miri, where nightly has it (untried: no toolchain of ours did)
 	@$(CARGO) +nightly miri --version >/dev/null 2>&1 || \
 	  { echo "skipped: nightly has no Miri; rustup component add --toolchain nightly miri rust-src"; exit 0; }; \
 	  MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=8 \
-	  $(CARGO) +nightly miri test --package tollway-channel --locked --test rings --test executor
+	  $(CARGO) +nightly miri test --package tollway-channel --locked --test suite -- rings:: executor::
 
 orderings: setup-test          ## channels' waiting, tasks and threads in every order, with one preemption more than tests have (a quarter of a minute)
 	TOLLWAY_LONG=1 $(CARGO) test --release --package tollway-channel --test orderings --locked -- --nocapture
@@ -107,8 +107,8 @@ pauses: setup-test             ## channels whose ends pause at any access to wha
 	TOLLWAY_PAUSES=10000000 $(CARGO) test --release --package tollway-channel --features tokio --test pauses --locked -- --nocapture
 
 both: setup-test               ## threads at a channel and at the kernel at once, which pause at random: 2.4 million requests; and a million wake-ups under tokio (4 minutes)
-	TOLLWAY_BOTH=100000 $(CARGO) test --release --package tollway-channel --test both --locked -- --nocapture nothing_is_lost
-	TOLLWAY_WAKES=1000000 $(CARGO) test --release --package tollway-channel --features tokio --test tokio --locked -- --nocapture no_wake_up
+	TOLLWAY_BOTH=100000 $(CARGO) test --release --package tollway-channel --test suite --locked -- --nocapture both::nothing_is_lost
+	TOLLWAY_WAKES=1000000 $(CARGO) test --release --package tollway-channel --features tokio --test suite --locked -- --nocapture tokio::no_wake_up
 
 deaths: setup-test             ## kill 24,000 ends of channels at random moments: is the other told, and does it keep nothing? (3 minutes)
 	TOLLWAY_DEATHS=24000 $(CARGO) test --release --package tollway-channel --features tokio --test killed --locked -- --nocapture

@@ -1,7 +1,7 @@
-//! An end that lies when ends of a channel meet: see `crates/channel/tests/hostile/meeting.rs`.
+//! An end that lies when ends of a channel meet: see `crates/channel/tests/processes/hostile/meeting.rs`.
 #![no_main]
 
-#[path = "../../crates/channel/tests/hostile/meeting.rs"]
+#[path = "../../crates/channel/tests/processes/hostile/meeting.rs"]
 mod meeting;
 
 use std::cell::RefCell;

@@ -1,7 +1,7 @@
-//! An end of a channel that lies in shared memory: see `crates/channel/tests/hostile/memory.rs`.
+//! An end of a channel that lies in shared memory: see `crates/channel/tests/processes/hostile/memory.rs`.
 #![no_main]
 
-#[path = "../../crates/channel/tests/hostile/memory.rs"]
+#[path = "../../crates/channel/tests/processes/hostile/memory.rs"]
 mod memory;
 
 use std::cell::RefCell;

@@ -16,7 +16,7 @@
 
 extern crate alloc;
 
-/// Those of the language; `tests/orderings.rs` compiles what is model-checked with loom's.
+/// Those of the language; `tests/orderings` compiles what is model-checked with loom's.
 use core::sync::atomic;
 /// Likewise.
 #[cfg(feature = "linux")]

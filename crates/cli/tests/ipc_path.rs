@@ -1,6 +1,6 @@
 //! The path `ipc` through the laboratory: client and server as processes, on one core and on two, foretold before they are measured, and billed.
 
-#[path = "../../channel/tests/forbidden/filter.rs"]
+#[path = "../../host/testing/filter.rs"]
 mod filter;
 #[expect(dead_code, reason = "other tests need more of it")]
 mod program;

@@ -2,7 +2,7 @@
 //!
 //! Who is about to sleep says so, and looks once more. Who has written something looks whether the other has said so. Between each one's
 //! write and its look is a full fence, so that of the two at least one sees what the other wrote (store buffering; Intel SDM volume 3,
-//! section 9.2.3.4): no wake-up is lost. `tests/orderings.rs` has loom try every order.
+//! section 9.2.3.4): no wake-up is lost. `tests/orderings` has loom try every order.
 
 use super::atomic::{AtomicU64, Ordering, fence};
 

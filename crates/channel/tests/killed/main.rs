@@ -1,22 +1,34 @@
 //! Ends killed at any moment: the other is told, by an error that says so, and keeps nothing of it. `TOLLWAY_DEATHS` says how many are killed
 //! (`make deaths`: 24,000).
 
+#[path = "../../../host/testing/asleep.rs"]
+mod asleep;
 mod at_both;
 mod by_rings;
+#[path = "../../../host/testing/eventually.rs"]
+mod eventually;
+#[path = "../../../host/testing/pause.rs"]
+mod pause;
 mod plainly;
 #[cfg(feature = "tokio")]
 mod under_tokio;
+#[path = "../suite/watched.rs"]
+mod watched;
 
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
+use asleep::others_fall_asleep;
+use eventually::eventually;
+use pause::pause;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use tollway_channel::linux::{Limits, Notice, Options};
 use tollway_channel::wait::Patience;
 use tollway_host::descriptor::{accept, connect, listen_anonymously};
+use watched::watched;
 
 /// Tells the process that will be killed where to connect.
 const NAME: &str = "TOLLWAY_CHANNEL_KILLED";
@@ -105,12 +117,12 @@ fn works(way: Way, spin: u64, link: UnixStream) {
 
 /// Only one test runs in this process: what it keeps is the channels'.
 #[test]
-fn who_is_left_is_told_at_once_and_keeps_nothing() {
+fn who_is_left_is_told_and_keeps_nothing() {
     let ways = ways();
     let deaths: usize = env::var("TOLLWAY_DEATHS")
         .map_or(ways.len() * SPINS.len(), |n| n.parse().expect("TOLLWAY_DEATHS is a number"));
     let mut random = Xoshiro256PlusPlus::seed_from_u64(4);
-    let mut longest = Duration::ZERO;
+    let (mut longest, mut slowest) = (Duration::ZERO, "");
     // What is made once in a process is there by then.
     for way in &ways {
         let (mut child, there) = starts(*way, 0);
@@ -120,41 +132,36 @@ fn who_is_left_is_told_at_once_and_keeps_nothing() {
     }
     let before = settled();
     for death in 0..deaths {
+        let watched = watched();
         let (way, spin) = (ways[death % ways.len()], SPINS[death / ways.len() % SPINS.len()]);
         let (mut child, link) = starts(way, spin);
         let moment = Duration::from_micros(random.next_u64() % 3000);
         let killing = thread::spawn(move || {
-            thread::sleep(moment);
+            pause(moment);
             child.kill().unwrap();
             child.wait().unwrap();
             Instant::now()
         });
         works(way, spin, link);
         let told = Instant::now().saturating_duration_since(killing.join().unwrap());
-        assert!(told < Duration::from_secs(10), "{}, {spin}: told after {told:?}", way.name);
-        longest = longest.max(told);
+        (longest, slowest) = (longest, slowest).max((told, way.name));
+        drop(watched);
         if death % 20 == 19 || death + 1 == deaths {
             is_as(before);
         }
     }
-    println!("{deaths} killed in {} ways; told after {longest:?} at most", ways.len());
+    println!("{deaths} killed in {} ways; told after {longest:?} at most ({slowest})", ways.len());
 }
 
-/// What is kept when nothing more goes: a thread that was waited for is listed for a moment longer.
+/// What is kept when nothing more goes: a thread that was waited for is listed for a moment longer, in which it does not sleep.
 fn settled() -> [usize; 3] {
-    let mut least = kept();
-    for _ in 0..100 {
-        thread::sleep(Duration::from_millis(1));
-        least = std::array::from_fn(|at| least[at].min(kept()[at]));
-    }
-    least
+    others_fall_asleep();
+    kept()
 }
 
 /// Nothing more is kept than before.
 fn is_as(before: [usize; 3]) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while kept().iter().zip(before).any(|(now, before)| *now > before) {
-        assert!(Instant::now() < deadline, "descriptors, mappings, threads: {:?} after {before:?}", kept());
-        thread::sleep(Duration::from_millis(1));
-    }
+    eventually("no more descriptors, mappings and threads than before", || {
+        kept().iter().zip(before).all(|(now, before)| *now <= before)
+    });
 }

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 pub use core::sync::atomic::Ordering;
 
+use crate::random_pause;
+
 /// Each thread's pauses are others.
 static NEXT: Seed = Seed::new(1);
 
@@ -24,7 +26,7 @@ pub fn pause() {
         x
     });
     match dice >> 48 {
-        0..4 => thread::sleep(Duration::from_micros(dice & 127)),
+        0..4 => random_pause::pause(Duration::from_micros(dice & 127)),
         4..132 => thread::yield_now(),
         132..1156 => (0..dice & 31).for_each(|_| std::hint::spin_loop()),
         _ => {}

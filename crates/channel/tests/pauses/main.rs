@@ -6,19 +6,25 @@
 
 extern crate alloc;
 
-#[path = "../forbidden/apart.rs"]
+#[path = "../processes/forbidden/apart.rs"]
 mod apart;
+#[path = "../../../host/testing/asleep.rs"]
+mod asleep;
 mod at_both;
 mod atomic;
 #[path = "../../src/coroutine/mod.rs"]
 mod coroutine;
+#[path = "../../../host/testing/eventually.rs"]
+mod eventually;
 #[path = "../../src/failed.rs"]
 mod failed;
-#[path = "../forbidden/filter.rs"]
+#[path = "../../../host/testing/filter.rs"]
 mod filter;
 mod linux;
 mod one_word;
 mod plainly;
+#[path = "../../../host/testing/pause.rs"]
+mod random_pause;
 #[path = "../../src/ring/mod.rs"]
 mod ring;
 #[path = "../../src/rouse.rs"]
@@ -31,7 +37,7 @@ mod time_limit;
 mod under_tokio;
 #[path = "../../src/wait.rs"]
 mod wait;
-#[path = "../forbidden/waked.rs"]
+#[path = "../processes/forbidden/waked.rs"]
 mod waked;
 
 use std::cell::{Cell, RefCell};

@@ -2,13 +2,12 @@
 
 use std::os::unix::net::UnixStream;
 use std::thread;
-use std::time::Duration;
 
 use crate::apart::{is_without_waitv, succeeds_without};
 use crate::coroutine::Executor;
 use crate::linux::Notice;
 use crate::linux::plain::{Client, Limits, Options, Server, Way};
-use crate::waked::is_waked;
+use crate::waked::{Wakes, is_waked};
 use crate::{PATIENCES, at_both, every_way, meet, message, number, reply_to, serves, share};
 
 #[test]
@@ -39,7 +38,7 @@ fn by_own_threads() {
     let serving = thread::spawn(move || serves(server, 0));
     let (calls, mut dispatcher) = client.into_calls();
     let mut executor = Executor::new(1, dispatcher.rouser());
-    executor.spawn(0, is_waked(times, Duration::ZERO));
+    executor.spawn(0, is_waked(times, Wakes::AtOnce));
     executor.run(&mut dispatcher).unwrap();
     drop((executor, calls, dispatcher));
     serving.join().unwrap();

@@ -8,7 +8,7 @@
 //!   meeting    what two ends agree on, and what the server gives the client
 //! ```
 //!
-//! `turn` and `waiting` know no operating system: `tests/turns.rs` has loom try every order of theirs.
+//! `turn` and `waiting` know no operating system: `tests/orderings/turns.rs` has loom try every order of theirs.
 
 use crate::{atomic, ring, wait};
 
