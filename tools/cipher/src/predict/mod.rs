@@ -93,7 +93,9 @@ pub fn fitted(
     progress: &mut dyn Progress,
 ) -> Result<Option<Fitted>> {
     progress.stage("steps");
-    let Some(first) = ran(lab.run(store, &steps(asked, title, requests)?, progress)?) else { return Ok(None) };
+    let Some(first) = ran(lab.run(store, &steps(asked, title, requests)?, progress)?) else {
+        return Ok(None);
+    };
     let alone = Alone::read(asked, store, first.run, lab.hz)?;
     progress.stage("light loads");
     let loads = LightLoads::of(asked, requests, alone.serve)?;
