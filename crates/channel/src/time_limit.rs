@@ -33,7 +33,7 @@ mod tests {
         let mut limit = TimeLimit::new(Some(timeout));
         assert_eq!(limit.begun, None);
         assert!(limit.left().is_some_and(|left| left <= timeout));
-        // As if it had begun so long ago.
+        // Half of the time goes by, twice, and nobody waits for it.
         limit.begun = limit.begun.and_then(|begun| begun.checked_sub(timeout / 2));
         assert!(limit.left().is_some_and(|left| left <= timeout / 2 && !left.is_zero()));
         limit.begun = limit.begun.and_then(|begun| begun.checked_sub(timeout / 2));

@@ -1,4 +1,4 @@
-//! Pauses of a random length: they stir up the order in which threads meet, and no test depends on how long one takes.
+//! Pauses that change the order in which threads meet. Callers draw the length; no test depends on how long one takes.
 
 use std::thread;
 use std::time::Duration;

@@ -143,14 +143,17 @@ fn who_is_left_is_told_and_keeps_nothing() {
             Instant::now()
         });
         works(way, spin, link);
-        let told = Instant::now().saturating_duration_since(killing.join().unwrap());
-        (longest, slowest) = (longest, slowest).max((told, way.name));
+        let noticed_after = Instant::now().saturating_duration_since(killing.join().unwrap());
+        (longest, slowest) = (longest, slowest).max((noticed_after, way.name));
         drop(watched);
         if death % 20 == 19 || death + 1 == deaths {
             is_as(before);
         }
     }
-    println!("{deaths} killed in {} ways; told after {longest:?} at most ({slowest})", ways.len());
+    println!(
+        "{deaths} killed in {} ways; the longest until the other end noticed: {longest:?} ({slowest})",
+        ways.len()
+    );
 }
 
 /// What is kept when nothing more goes: a thread that was waited for is listed for a moment longer, in which it does not sleep.

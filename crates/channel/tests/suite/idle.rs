@@ -27,7 +27,7 @@ fn meet(notice: Notice) -> (Client, Server) {
     (Client::over(here, &Options { notice, ..Options::default() }).unwrap(), answering.join().unwrap())
 }
 
-/// Answers so many requests.
+/// Answers that number of requests.
 fn answers(server: &mut Server, requests: usize) {
     let mut left = requests;
     while left > 0 {

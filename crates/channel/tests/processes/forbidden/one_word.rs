@@ -38,7 +38,8 @@ fn meet() -> (Client, Server) {
     (Client::over(here, &options).unwrap(), answering.join().unwrap())
 }
 
-/// Answers so many, and waits for the next, which may come: then it goes, once all others sleep. Otherwise it is told that the client has gone.
+/// Answers that number of requests and waits for one more. Where one comes the server ends, once all other threads sleep;
+/// else it ends when the client has gone.
 fn serves(mut server: Server, requests: u64) {
     let mut answered = 0;
     while server.wait().is_ok() {
