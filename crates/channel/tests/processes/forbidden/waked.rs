@@ -17,7 +17,7 @@ pub enum Wakes {
     AtOnce,
 }
 
-/// Waits until another thread has waked it, so many times.
+/// Waits until another thread has woken it that number of times.
 pub async fn is_waked(times: u64, wakes: Wakes) {
     let waiting = Thread::here();
     let (tell, told) = channel::<Waker>();
