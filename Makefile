@@ -7,14 +7,22 @@ TARGET  ?= payload
 # Of libraries: what no program of ours uses, and is tested nevertheless.
 FEATURES = --features tollway-channel/tokio
 
+# Where cargo puts what it builds.
+BUILT    = $(or $(CARGO_TARGET_DIR),target)
+
 HOSTILE_CHAINS ?= 10000000
 LIES ?= 100000000
 
-.PHONY: run test agent guard bench truth kill-test coverage long verdicts guest-test modes-bar bill-bar containers hostile tcp-long lies miri orderings pauses deaths both model fuzz oracle audit setup-guest clean help
+.PHONY: run program test agent guard bench truth kill-test coverage long verdicts guest-test modes-bar bill-bar containers hostile tcp-long lies miri orderings pauses deaths both model fuzz oracle audit setup-guest clean help
 
-run: setup-run agent           ## set up, build, run the main job: price list and report.html
-	$(CARGO) build --release --package tollway
+run: setup-run                 ## set up, build, run the main job: price list and report.html
+	@scripts/how-long
+	@$(MAKE) --no-print-directory program
 	target/release/tollway run
+
+program: agent                 ## build the program; its names and lines for debuggers are beside it, in tollway.debug
+	$(CARGO) build --release --package tollway --locked
+	scripts/debug-lines $(BUILT)/release/tollway
 
 test: setup-test               ## set up and pass every test
 	@$(STAGE) --begin
@@ -26,9 +34,10 @@ test: setup-test               ## set up and pass every test
 	@$(STAGE) guard    $(MAKE) --no-print-directory guard
 	@$(STAGE) --end
 
+# Of the crates that the program has too, nothing is compiled for it: only its last step is told to link statically.
 agent:                         ## the static agent, for places where tollway is not
-	RUSTFLAGS="-C target-feature=+crt-static" CARGO_PROFILE_RELEASE_STRIP=true \
-	  $(CARGO) build --release --package tollway-agent --target x86_64-unknown-linux-gnu --locked
+	$(CARGO) rustc --release --package tollway-agent --bin tollway-agent --locked -- -C target-feature=+crt-static
+	scripts/debug-lines $(BUILT)/release/tollway-agent
 
 guard: setup-guard             ## instructions of hot paths, counted by valgrind, against the limits in their benches
 	scripts/tool gungraun-runner
@@ -37,12 +46,10 @@ guard: setup-guard             ## instructions of hot paths, counted by valgrind
 	  --package tollway-core --package tollway-load --package tollway-stats --package tollway-sim --package tollway-capture \
 	  --package tollway-entropy --package tollway-cipher --package tollway-virtio --package tollway-channel --package tollway-machine
 
-bench: setup-bench agent       ## speed bars: ours and their plain C twins in turns, one run
-	$(CARGO) build --release --package tollway
+bench: setup-bench program ## speed bars: ours and their plain C twins in turns, one run
 	scripts/bench
 
-truth: setup-run               ## A/A and A/B with planted slowdowns: can comparisons be trusted?
-	$(CARGO) build --release --package tollway
+truth: setup-run program ## A/A and A/B with planted slowdowns: can comparisons be trusted?
 	target/release/tollway compare --prove
 
 kill-test: setup-test agent    ## kill 200 runs at random moments: each must go on to its end; and 200 of the machine's suite, 100 of them in guests: is anything left? And guests and tools that hang
@@ -62,13 +69,11 @@ guest-test: setup-test agent   ## eight Linux guests at once, and twenty started
 	TOLLWAY_REQUIRE=qemu,agent TOLLWAY_GUESTS_AT_ONCE=8 TOLLWAY_GUEST_CYCLES=20 \
 	  $(CARGO) test --package tollway-tenant --test linux_guests -- --nocapture
 
-modes-bar: setup-run setup-guest agent ## two modes of guests compared five times from the start: has each row of their disks the same verdict? (30 minutes) Wants the machine to itself
-	$(CARGO) build --release --package tollway
+modes-bar: setup-run setup-guest program ## two modes of guests compared five times from the start: has each row of their disks the same verdict? (30 minutes) Wants the machine to itself
 	target/release/tollway --store target/modes-bar.db machine modes high-performance balanced --repeat 5 --time 1800 --part disk \
 	  --until 4 --margin 10 --html target/modes-bar.html
 
-bill-bar: setup-bills          ## the bars of a program's bill: how far counts from slices are off, what counting costs, what the tolls explain, which what-ifs come true (BARS=a part; an hour). Root, and the machine to itself
-	$(CARGO) build --release --package tollway
+bill-bar: setup-bills program ## the bars of a program's bill: how far counts from slices are off, what counting costs, what the tolls explain, which what-ifs come true (BARS=a part; an hour). Root, and the machine to itself
 	$(CARGO) build --release --package tollway-program-tool --example changes --example loops
 	$(CARGO) bench --quiet --package tollway --bench bills -- $(CURDIR)/target/release/tollway $(CURDIR)/target/release/examples $(BARS)
 
@@ -108,8 +113,7 @@ both: setup-test               ## threads at a channel and at the kernel at once
 deaths: setup-test             ## kill 24,000 ends of channels at random moments: is the other told, and does it keep nothing? (3 minutes)
 	TOLLWAY_DEATHS=24000 $(CARGO) test --release --package tollway-channel --features tokio --test killed --locked -- --nocapture
 
-model: setup-run agent         ## responses of the crypto card under load as its model foretells them, 10^6 requests a point (15 minutes). Wants the machine to itself
-	$(CARGO) build --release --package tollway
+model: setup-run program ## responses of the crypto card under load as its model foretells them, 10^6 requests a point (15 minutes). Wants the machine to itself
 	target/release/tollway cipher predict --requests 1010000 --runs 20
 
 fuzz: setup-fuzz               ## TARGET=payload (machine code in isolated guests), spec, model, trace, packet-file, bpf, virtio-queue, cipher-card, fips, channel-memory or channel-meeting, for FUZZ_SECONDS (600); wants Rust's nightly

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use tollway_host::shared::SharedPages;
 use vm_memory::{Bytes, VolatileMemory, VolatileSlice};
@@ -155,15 +155,18 @@ impl Area {
     /// A field of a ring, which is little-endian; what its writer wrote before it is seen.
     #[inline]
     pub(crate) fn load(&self, at: usize) -> u16 {
-        u16::from_le(
-            self.bytes().load(at, Ordering::Acquire).expect("it was checked that this is in the area"),
-        )
+        u16::from_le(field(&self.bytes(), at).load(Ordering::Acquire))
     }
 
     /// Sets a field of a ring; who sees it sees what was written before it.
     #[inline]
     pub(crate) fn store(&self, at: usize, value: u16) {
-        let stored = self.bytes().store(value.to_le(), at, Ordering::Release);
-        stored.expect("it was checked that this is in the area");
+        field(&self.bytes(), at).store(value.to_le(), Ordering::Release);
     }
+}
+
+// Of the standard library, as vm-memory's own `load` and `store` are calls that cannot be inlined.
+#[inline]
+fn field<'a>(bytes: &'a VolatileSlice<'_>, at: usize) -> &'a AtomicU16 {
+    bytes.get_atomic_ref(at).expect("it was checked that this is in the area")
 }

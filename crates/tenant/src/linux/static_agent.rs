@@ -16,8 +16,8 @@ pub const AGENT: &str = "TOLLWAY_AGENT";
 
 const NAME: &str = "tollway-agent";
 
-/// Where cargo puts it, from the folder of all targets.
-const BUILT: &str = "x86_64-unknown-linux-gnu/release";
+/// Where `make agent` puts it, from the folder of all targets.
+const BUILT: &str = "release";
 
 const REMEDY: &str = "build it with `make agent`, or name one with TOLLWAY_AGENT";
 
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn it_is_looked_for_where_cargo_puts_it() {
         let from = |own: &str| candidates(Path::new(own));
-        let built = Path::new("/t/x86_64-unknown-linux-gnu/release/tollway-agent");
+        let built = Path::new("/t/release/tollway-agent");
         for own in ["/t/release/tollway", "/t/debug/deps/guests-0123"] {
             assert!(from(own).iter().any(|c| c == built), "{own}");
         }

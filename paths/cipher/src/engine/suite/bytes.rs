@@ -12,6 +12,7 @@ use crate::engine::protocol::Status;
 pub(super) const BLOCK: usize = 16;
 
 /// How many bytes there are.
+#[inline]
 pub(super) fn total(slices: &[VolatileSlice<'_>]) -> usize {
     slices.iter().map(|slice| slice.len()).sum()
 }

@@ -39,6 +39,7 @@ pub fn stamp(block: &mut [u8], first: u64, generations: impl Iterator<Item = u32
 }
 
 /// Whether a sector says that it is this one.
+#[inline]
 pub fn bears(sector: &[u8], number: u64, generation: u32) -> bool {
     get(sector, 0) == Some(number) && get(sector, 1) == Some(generation.into())
 }
@@ -52,10 +53,12 @@ pub fn holds(sector: &[u8], number: u64, generation: u32) -> bool {
         && words.zip(body(seed)).all(|(word, number)| *word == number.to_le_bytes())
 }
 
+#[inline]
 fn put(sector: &mut [u8], word: usize, number: u64) {
     sector[word * WORD..][..WORD].copy_from_slice(&number.to_le_bytes());
 }
 
+#[inline]
 fn get(sector: &[u8], word: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*sector.get(word * WORD..)?.first_chunk()?))
 }

@@ -1,6 +1,6 @@
 //! Machine code, instruction by instruction.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use dynasmrt::x64::X64Relocation;
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, VecAssembler, dynasm};
@@ -25,7 +25,7 @@ struct Emitter<'a> {
     meanings: &'a [Meaning],
     facts: &'a [Facts],
     checks: &'a Checks,
-    labels: HashMap<Place, DynamicLabel>,
+    labels: BTreeMap<Place, DynamicLabel>,
     /// Places that something jumps to and that are not written yet.
     wanted: BTreeSet<Place>,
     written: BTreeSet<Place>,
@@ -47,7 +47,7 @@ pub(super) fn emit(meanings: &[Meaning]) -> Emitted {
         meanings,
         facts: &facts,
         checks: &checks,
-        labels: HashMap::new(),
+        labels: BTreeMap::new(),
         wanted: BTreeSet::new(),
         written: BTreeSet::new(),
         unwanted: None,

@@ -16,7 +16,7 @@ const SMALLEST_FRAME: u32 = 60;
 const LOOK_AHEAD: u32 = 32;
 
 /// Which of the two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Copy {
     Fast,
     Careful,
