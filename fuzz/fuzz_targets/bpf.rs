@@ -3,9 +3,11 @@
 
 #[path = "../../paths/capture/tests/verdicts/harness.rs"]
 mod harness;
-#[path = "../../paths/capture/tests/verdicts/libpcap.rs"]
+#[path = "../../paths/capture/tests/libpcap/machine.rs"]
 #[expect(dead_code, reason = "tests ask it more than a fuzzer does")]
 mod libpcap;
+#[path = "../../paths/capture/tests/libpcap/loaded.rs"]
+mod loaded;
 #[path = "../../paths/capture/tests/verdicts/plain.rs"]
 mod plain;
 

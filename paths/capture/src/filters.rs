@@ -192,7 +192,6 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "libpcap")]
     #[test]
     fn the_programs_are_those_of_the_expressions() {
         use crate::engine::LinkType;

@@ -117,6 +117,7 @@ impl Asked {
 fn refusal(error: Uncompiled, link: LinkType, origin: Origin) -> Error {
     match error {
         Uncompiled::Libpcap { expression, reason } => position::located(&expression, link, origin, reason),
+        Uncompiled::NotLoaded { missing, .. } => Error::Missing(missing),
         Uncompiled::Refused { ref expression, .. } | Uncompiled::NoSnapshot { ref expression } => {
             let place = format!("filter `{}`", position::shortened(expression));
             match error.into() {

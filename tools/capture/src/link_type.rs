@@ -8,19 +8,23 @@ use tollway_capture::engine::bpf::{link_type_name, link_type_of_name};
 pub fn read(text: &str) -> Result<u32, String> {
     let bare = text.to_ascii_uppercase();
     let bare = ["LINKTYPE_", "DLT_"].iter().find_map(|p| bare.strip_prefix(p)).unwrap_or(&bare);
-    // The registry's name for what libpcap calls EN10MB.
-    let named = link_type_of_name(if bare == "ETHERNET" { "EN10MB" } else { bare });
-    let numbered = || bare.parse().ok().filter(|number| *number <= 0xffff).map(LinkType::from_file);
-    named.or_else(numbered).map(|link| link.0).ok_or_else(|| {
+    let numbered = bare.parse().ok().filter(|number| *number <= 0xffff).map(LinkType::from_file);
+    let link = match numbered {
+        Some(_) => numbered,
+        // The registry's name for what libpcap calls EN10MB.
+        None => link_type_of_name(if bare == "ETHERNET" { "EN10MB" } else { bare })
+            .map_err(|missing| missing.to_string())?,
+    };
+    link.map(|link| link.0).ok_or_else(|| {
         "give a name such as EN10MB, RAW, LINUX_SLL, LINUX_SLL2, NULL, or a number of \
          www.tcpdump.org/linktypes.html"
             .into()
     })
 }
 
-/// Its name for people.
+/// Its name for people; its number where libpcap, which has the names, cannot be loaded.
 pub fn name(link: LinkType) -> String {
-    link_type_name(link).unwrap_or_else(|| format!("link type {}", link.0))
+    link_type_name(link).ok().flatten().unwrap_or_else(|| format!("link type {}", link.0))
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! One program, many packets: everybody who decides must come to the same verdict.
 
-#[cfg(feature = "libpcap")]
 use super::libpcap;
 use super::linux::{BATCH, Linux};
 use super::packets;
@@ -13,8 +12,7 @@ use tollway_capture::engine::bpf::{Filter, Program};
 pub struct Compared {
     /// Programs.
     pub programs: u64,
-    /// Verdicts on a packet that our interpreter, our machine code, the plain machine and (with the feature) libpcap
-    /// agree on.
+    /// Verdicts on a packet that our interpreter, our machine code, the plain machine and libpcap agree on.
     pub verdicts: u64,
     /// Verdicts of Linux that were as expected.
     pub linux: u64,
@@ -56,14 +54,11 @@ impl<'a> Engines<'a> {
         let expected = plain::verdict(self.program, bytes, wire_length, Rules::Libpcap);
         let interpreted = self.interpreter.run(bytes, wire_length);
         let translated = self.machine.run(bytes, wire_length);
-        #[cfg(feature = "libpcap")]
         let libpcap = match self.program.backward_jumps() {
             0 => libpcap::verdict(self.program, bytes, wire_length),
             // It may never end.
             _ => expected,
         };
-        #[cfg(not(feature = "libpcap"))]
-        let libpcap = expected;
         if [interpreted, translated, libpcap] != [expected; 3] {
             panic!(
                 "plain {expected}, interpreter {interpreted}, machine code {translated}, libpcap {libpcap}\n\

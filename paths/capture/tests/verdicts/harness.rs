@@ -4,7 +4,6 @@
 //! count of instructions (1 byte) | instructions (8 bytes each, as in memory) | wire length beyond the packet's (2) | packet
 //! ```
 
-#[cfg(feature = "libpcap")]
 use super::libpcap;
 use super::plain::{self, Rules};
 use tollway_capture::engine::bpf::{Filter, Instruction, Program};
@@ -42,7 +41,6 @@ pub fn run(input: &[u8]) -> bool {
         let verdicts = [
             machine.run(bytes, wire_length),
             interpreter.run(bytes, wire_length),
-            #[cfg(feature = "libpcap")]
             match program.backward_jumps() {
                 0 => libpcap::verdict(&program, bytes, wire_length),
                 // It may never end.

@@ -2,10 +2,8 @@
 
 use tollway_capture::engine::bpf::{Filter, Instruction, Program};
 
-#[cfg(feature = "libpcap")]
 use super::libpcap;
 use super::plain::{self, Rules};
-#[cfg(feature = "libpcap")]
 use super::{packets, random::Random};
 
 /// A program of codes and constants; tests skip as many as beside.
@@ -56,7 +54,6 @@ fn a_loop_over_all_bytes_of_a_packet_comes_to_its_end() {
 }
 
 /// IPv6 packets with chains of headers before TCP, UDP or nothing known, some of them cut or with lengths that lie.
-#[cfg(feature = "libpcap")]
 fn chains(random: &mut Random) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for round in 0..4000 {
@@ -82,7 +79,6 @@ fn chains(random: &mut Random) -> Vec<Vec<u8>> {
     all
 }
 
-#[cfg(feature = "libpcap")]
 #[test]
 fn protochain_finds_the_packets_that_libpcap_finds_and_is_printed_as_libpcap_prints_it() {
     use tollway_capture::engine::{LinkType, bpf};

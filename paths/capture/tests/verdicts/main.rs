@@ -1,19 +1,20 @@
-//! Whoever decides on a packet comes to the same verdict: our machine code, our interpreter, libpcap's `bpf_filter`
-//! (feature `libpcap`), Linux with the program attached to a socket, and a plain machine that lives in these tests.
+//! Whoever decides on a packet comes to the same verdict: our machine code, our interpreter, libpcap's `bpf_filter`,
+//! Linux with the program attached to a socket, and a plain machine that lives in these tests.
 //!
 //! `make verdicts` compares a hundred million times (TOLLWAY_LONG).
 
 mod compare;
-#[cfg(feature = "libpcap")]
 mod expressions;
 mod harness;
-#[cfg(feature = "libpcap")]
+#[path = "../libpcap/machine.rs"]
 mod libpcap;
+#[path = "../libpcap/file.rs"]
+mod libpcap_file;
 mod linux;
-#[cfg(feature = "libpcap")]
 mod list;
+#[path = "../libpcap/loaded.rs"]
+mod loaded;
 mod loops;
-#[cfg(feature = "libpcap")]
 mod offline;
 mod packets;
 mod plain;
@@ -81,18 +82,12 @@ fn packets_cut_short_anywhere() {
 }
 
 /// What libpcap makes of expressions.
-#[cfg(feature = "libpcap")]
 fn compiled() -> Vec<Program> {
     use tollway_capture::engine::{LinkType, bpf};
     let compile = |e: &String| {
         bpf::compile(e, LinkType::ETHERNET, bpf::Origin::Live, 262_144, e.len().is_multiple_of(2)).ok()
     };
     list::expressions(400).iter().filter_map(compile).collect()
-}
-
-#[cfg(not(feature = "libpcap"))]
-fn compiled() -> Vec<Program> {
-    Vec::new()
 }
 
 /// Bytes of any kind, mostly codes that exist: whatever is taken runs, and both others take it too.
@@ -126,7 +121,6 @@ fn bytes_that_nobody_compiled() {
         }
         let Ok(program) = Program::new(list.clone()) else { continue };
         taken += 1;
-        #[cfg(feature = "libpcap")]
         assert!(libpcap::takes(&list), "libpcap refuses\n{}", program.to_text());
         let packets = compare::packets(&mut random, 4);
         compare(&program, &packets, &mut random, None);
@@ -141,7 +135,6 @@ fn bytes_that_nobody_compiled() {
 }
 
 /// libpcap's `bpf_image` prints what we print, instruction by instruction.
-#[cfg(feature = "libpcap")]
 #[test]
 fn instructions_are_printed_as_libpcap_prints_them() {
     let mut random = Random(3);

@@ -23,7 +23,7 @@ use anyhow::{Context, Result, ensure};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tollway_capture::engine::LinkType;
-use tollway_capture::engine::bpf::{self, Filter, Instruction, Program};
+use tollway_capture::engine::bpf::{self, Filter};
 use tollway_stats::paired_ratio;
 
 use crate::CONFIDENCE;
@@ -32,11 +32,6 @@ use crate::only::Only;
 use traffic::Traffic;
 
 const PORTS: [u16; 10] = [22, 25, 53, 80, 110, 143, 443, 993, 3306, 8080];
-
-// pcap/bpf.h. The crate `pcap` links the library and does not show it.
-unsafe extern "C" {
-    fn bpf_filter(program: *const Instruction, packet: *const u8, wire: u32, kept: u32) -> u32;
-}
 
 /// A filter and its hot packet's destination.
 struct Case {
@@ -112,15 +107,15 @@ fn contest(
         in_turns(&traffic, |packet| ours.run(packet, packet.len() as u32), twin, rounds, rng, bar, row)
     } else {
         let ours = Filter::interpreted(&program);
-        let twin = |packet: &[u8]| libpcap(&program, packet);
+        let interpret = translation::libpcap()?;
+        let twin = |packet: &[u8]| {
+            let length = packet.len() as u32;
+            // SAFETY: the program was checked, more strictly than libpcap relies on; the packet is as long
+            // as said.
+            unsafe { interpret(program.instructions().as_ptr(), packet.as_ptr(), length, length) }
+        };
         in_turns(&traffic, |packet| ours.run(packet, packet.len() as u32), twin, rounds, rng, bar, row)
     }
-}
-
-fn libpcap(program: &Program, packet: &[u8]) -> u32 {
-    let length = packet.len() as u32;
-    // SAFETY: the program was checked, more strictly than libpcap relies on; the packet has the length that is said.
-    unsafe { bpf_filter(program.instructions().as_ptr(), packet.as_ptr(), length, length) }
 }
 
 /// Both sides twice a round, in both orders.

@@ -1,13 +1,13 @@
 //! A BPF program as C, compiled and loaded: what a good compiler makes of it.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
-use tollway_capture::engine::bpf::{Alu, Meaning, Operand, Program, Test, Width};
+use anyhow::{Context, Result, ensure};
+use tollway_capture::engine::bpf::{Alu, Instruction, Meaning, Operand, Program, Test, Width};
 
 /// The function that the compiler made: packet, its length, its length on the wire.
 pub type Compiled = unsafe extern "C" fn(*const u8, usize, u32) -> u32;
@@ -27,16 +27,33 @@ pub fn translate(program: &Program, name: &str, folder: &Path) -> Result<Compile
         .with_context(|| format!("starting the C compiler `{}`; install gcc, or set CC", cc.display()))?;
     ensure!(status.success(), "`{}` could not compile {name}.c ({status})", cc.display());
     let path = CString::new(library.as_os_str().as_bytes())?;
-    // SAFETY: the library was just compiled; it has no constructors.
-    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
-    if handle.is_null() {
-        bail!("{} cannot be loaded", library.display());
-    }
-    // SAFETY: the handle is of a library that is never closed.
-    let symbol = unsafe { libc::dlsym(handle, c"filter".as_ptr()) };
-    ensure!(!symbol.is_null(), "{} has no function `filter`", library.display());
     // SAFETY: `c` wrote that function, with these arguments.
-    Ok(unsafe { std::mem::transmute::<*mut libc::c_void, Compiled>(symbol) })
+    unsafe { function(&path, c"filter") }
+}
+
+/// libpcap's `bpf_filter`: program, packet, its length on the wire, its length.
+pub type Interpreter = unsafe extern "C" fn(*const Instruction, *const u8, u32, u32) -> u32;
+
+/// libpcap's interpreter.
+pub fn libpcap() -> Result<Interpreter> {
+    // SAFETY: pcap/bpf.h declares it with that type.
+    unsafe { function(c"libpcap.so.0.8", c"bpf_filter") }
+}
+
+/// A function of a library, which stays loaded for good.
+///
+/// # Safety
+/// `F` is the function's type. What the library does when it is loaded needs nothing.
+unsafe fn function<F: Copy>(library: &CStr, name: &CStr) -> Result<F> {
+    const { assert!(size_of::<F>() == size_of::<*mut libc::c_void>()) };
+    // SAFETY: the name ends with a NUL, and as above.
+    let handle = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_NOW) };
+    ensure!(!handle.is_null(), "{} cannot be loaded", library.to_string_lossy());
+    // SAFETY: the handle is of a library that is never closed.
+    let symbol = unsafe { libc::dlsym(handle, name.as_ptr()) };
+    ensure!(!symbol.is_null(), "{} has no function {name:?}", library.to_string_lossy());
+    // SAFETY: both are addresses, and as above.
+    Ok(unsafe { std::mem::transmute_copy(&symbol) })
 }
 
 /// The program in C, instruction by instruction; every load has its check.

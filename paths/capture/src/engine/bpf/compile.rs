@@ -1,4 +1,4 @@
-//! Expressions to programs: libpcap's compiler, as tcpdump uses it.
+//! Expressions to programs: libpcap's compiler, as tcpdump uses it ([`super::libpcap`] loads it).
 //!
 //! For some link types it makes another program for a file than for a live capture: what numbers in their headers mean
 //! goes by the system that wrote them, and in which order their bytes stand by the file's. So for packets of a file it is
@@ -7,15 +7,16 @@
 //! Its optimiser is optional, as with tcpdump -O: it has had mistakes, and the program without it is the reference that
 //! tests compare the other with.
 
+use std::ffi::{CString, c_int};
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::IntoRawFd;
 
-use pcap::{Capture, Linktype, Offline};
 use rustix::pipe::{PipeFlags, pipe_with};
+use tollway_core::Missing;
 
 use super::check::{Program, Refused};
 use super::instruction::Instruction;
+use super::libpcap::{Handle, Libpcap};
 use crate::engine::LinkType;
 
 /// Where packets come from.
@@ -30,9 +31,6 @@ pub enum Origin {
         is_swapped: bool,
     },
 }
-
-/// The snapshot length that the `pcap` crate gives a handle that captures nothing.
-const DEAD_SNAPSHOT: u32 = 65535;
 
 /// Why there is no program for an expression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,6 +50,14 @@ pub enum Uncompiled {
         expression: String,
         /// Why.
         refused: Refused,
+    },
+    /// There is no libpcap in this process, and none can be loaded.
+    #[error("filter `{expression}`: {missing}")]
+    NotLoaded {
+        /// The expression.
+        expression: String,
+        /// Why, and what to do about it.
+        missing: Missing,
     },
     /// Such a program would keep nothing.
     #[error(
@@ -84,6 +90,7 @@ impl From<Uncompiled> for tollway_core::Error {
             Uncompiled::NoSnapshot { expression } => {
                 (expression, "a snapshot of 0 bytes keeps nothing".into(), "use 262144, as tcpdump does")
             }
+            Uncompiled::NotLoaded { missing, .. } => return tollway_core::Error::Missing(missing),
         };
         tollway_core::Error::Input { place: format!("filter `{expression}`"), reason, remedy: remedy.into() }
     }
@@ -105,38 +112,37 @@ pub fn compile(
     if snapshot == 0 {
         return Err(Uncompiled::NoSnapshot { expression: expression.to_owned() });
     }
-    let refused = |reason: pcap::Error| Uncompiled::Libpcap {
-        expression: expression.to_owned(),
-        reason: reason.to_string(),
-    };
-    let compiled = match origin {
-        Origin::Live => Capture::dead(Linktype(link.data_link().try_into().unwrap_or(i32::MAX)))
-            .and_then(|handle| handle.compile(expression, optimize)),
-        Origin::File { is_swapped } => {
-            file_of(link, snapshot, is_swapped).and_then(|handle| handle.compile(expression, optimize))
-        }
-    };
-    let compiled = compiled.map_err(refused)?;
-    let instructions = compiled.get_instructions().iter().map(|instruction| {
-        // The crate shows an instruction only as text: `code jt jf k`.
-        let text = instruction.to_string();
-        let mut numbers = text.split(' ').map(|n| n.parse::<u32>().expect("four numbers"));
-        let mut next = || numbers.next().expect("four numbers");
-        let (code, jt, jf, k) = (next(), next(), next(), next());
-        let mut instruction = Instruction { code: code as u16, jt: jt as u8, jf: jf as u8, k };
-        // libpcap returns either 0 or the snapshot length, which the crate does not let us choose without a file.
-        if origin == Origin::Live && instruction.code == RETURN_CONSTANT && k == DEAD_SNAPSHOT {
-            instruction.k = snapshot;
-        }
-        instruction
-    });
-    Program::new(instructions.collect())
+    let library = Libpcap::get()
+        .map_err(|missing| Uncompiled::NotLoaded { expression: expression.to_owned(), missing })?;
+    let instructions = instructions_of(library, expression, link, origin, snapshot, optimize)
+        .map_err(|reason| Uncompiled::Libpcap { expression: expression.to_owned(), reason })?;
+    Program::new(instructions)
         .map_err(|refused| Uncompiled::Refused { expression: expression.to_owned(), refused })
 }
 
+fn instructions_of(
+    library: &Libpcap,
+    expression: &str,
+    link: LinkType,
+    origin: Origin,
+    snapshot: u32,
+    optimize: bool,
+) -> Result<Vec<Instruction>, String> {
+    let handle = match origin {
+        Origin::Live => {
+            let data_link = link.data_link().try_into().unwrap_or(c_int::MAX);
+            // It has the length as a signed number and gives it back as one without a sign.
+            library.live(data_link, snapshot.cast_signed()).ok_or("insufficient memory")?
+        }
+        Origin::File { is_swapped } => file_of(library, link, snapshot, is_swapped)?,
+    };
+    let expression = CString::new(expression).map_err(|_| "invalid input string (internal null)")?;
+    handle.compile(&expression, optimize).map_err(|reason| format!("libpcap error: {reason}"))
+}
+
 /// A file without packets, as libpcap has it open.
-fn file_of(link: LinkType, snapshot: u32, is_swapped: bool) -> Result<Capture<Offline>, pcap::Error> {
-    let failed = |error: io::Error| pcap::Error::IoError(error.kind());
+fn file_of(library: &Libpcap, link: LinkType, snapshot: u32, is_swapped: bool) -> Result<Handle<'_>, String> {
+    let failed = |error: io::Error| format!("a pipe for the header of a file: {error}");
     let word = |word: u32| if is_swapped { word.swap_bytes() } else { word }.to_ne_bytes();
     let half = |half: u16| if is_swapped { half.swap_bytes() } else { half }.to_ne_bytes();
     // draft-ietf-opsawg-pcap, section 4.
@@ -152,22 +158,25 @@ fn file_of(link: LinkType, snapshot: u32, is_swapped: bool) -> Result<Capture<Of
     let (file, into) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| failed(error.into()))?;
     // It fits into the pipe.
     File::from(into).write_all(&header.concat()).map_err(failed)?;
-    // SAFETY: the descriptor is this function's own, and is given away.
-    unsafe { Capture::from_raw_fd(file.into_raw_fd()) }
+    library.offline(File::from(file)).map_err(|reason| format!("libpcap error: {reason}"))
 }
 
-/// The code of `ret #k`.
-const RETURN_CONSTANT: u16 = 0x06;
-
 /// The link type that libpcap has under a name (without DLT_, in any case).
-pub fn link_type_of_name(name: &str) -> Option<LinkType> {
-    let Linktype(data_link) = Linktype::from_name(name).ok()?;
-    u32::try_from(data_link).ok().map(LinkType::from_file)
+///
+/// # Errors
+/// Why there is no libpcap.
+pub fn link_type_of_name(name: &str) -> Result<Option<LinkType>, Missing> {
+    let data_link = Libpcap::get()?.data_link(name);
+    Ok(data_link.and_then(|number| u32::try_from(number).ok()).map(LinkType::from_file))
 }
 
 /// libpcap's name for a link type (without DLT_).
-pub fn link_type_name(link: LinkType) -> Option<String> {
-    Linktype(link.data_link().try_into().ok()?).get_name().ok()
+///
+/// # Errors
+/// Why there is no libpcap.
+pub fn link_type_name(link: LinkType) -> Result<Option<String>, Missing> {
+    let library = Libpcap::get()?;
+    Ok(link.data_link().try_into().ok().and_then(|number| library.data_link_name(number)))
 }
 
 #[cfg(test)]
@@ -195,10 +204,10 @@ mod tests {
         for (name, number) in
             [("EN10MB", 1), ("NULL", 0), ("RAW", 101), ("ATM_CLIP", 106), ("LOOP", 108), ("IPV6", 229)]
         {
-            assert_eq!(link_type_of_name(name), Some(LinkType(number)), "{name}");
-            assert_eq!(link_type_name(LinkType(number)).as_deref(), Some(name));
+            assert_eq!(link_type_of_name(name), Ok(Some(LinkType(number))), "{name}");
+            assert_eq!(link_type_name(LinkType(number)).unwrap().as_deref(), Some(name));
         }
-        assert_eq!((link_type_of_name("TOKEN"), link_type_name(LinkType(65_000))), (None, None));
+        assert_eq!((link_type_of_name("TOKEN"), link_type_name(LinkType(65_000))), (Ok(None), Ok(None)));
         // Of those that have two numbers libpcap has a filter by either.
         for (in_files, data_link) in [(100, 11), (101, 12), (102, 15), (103, 16), (106, 19)] {
             let of_file = LinkType::from_file(data_link);

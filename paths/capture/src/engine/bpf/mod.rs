@@ -9,18 +9,17 @@
 //! `bpf_filter` comes to; [`check`] says what is refused, and where Linux differs.
 
 pub mod check;
-#[cfg(feature = "libpcap")]
 mod compile;
 mod filter;
 mod instruction;
 mod interpret;
 #[cfg(target_arch = "x86_64")]
 mod jit;
+mod libpcap;
 mod print;
 mod read;
 
 pub use check::{Fault, Program, Refused};
-#[cfg(feature = "libpcap")]
 pub use compile::{Origin, Uncompiled, compile, link_type_name, link_type_of_name};
 pub use filter::Filter;
 pub use instruction::{Alu, Instruction, MAX_LENGTH, Meaning, NEGATIVE, Operand, SCRATCH_WORDS, Test, Width};
