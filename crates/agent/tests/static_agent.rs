@@ -33,12 +33,19 @@ fn it_is_static_and_small() {
 }
 
 #[test]
-fn it_has_no_store_no_capture_library_and_no_plots() {
+fn it_has_no_store_no_postgresql_no_capture_library_and_no_plots() {
     let Some(agent) = built() else { return };
     let content = fs::read(&agent).unwrap();
-    // Each is in whatever links the library: a table of the store, a word of libpcap's compiler, a chart's element. SQLite itself is
+    // Each is in whatever links the library: a table of the store, a call of PostgreSQL's, a word of libpcap's compiler, a chart's element. SQLite itself is
     // there, for the business load of the path `machine`.
-    for foreign in ["CREATE TABLE trial", "unknown ether proto", "pcap_open_live", "<svg", "plotters"] {
+    for foreign in [
+        "CREATE TABLE trial",
+        "pg_try_advisory_lock",
+        "unknown ether proto",
+        "pcap_open_live",
+        "<svg",
+        "plotters",
+    ] {
         let found = content.windows(foreign.len()).any(|bytes| bytes == foreign.as_bytes());
         assert!(!found, "`{foreign}` is in {}", agent.display());
     }

@@ -1,7 +1,9 @@
-//! The layers of ARCHITECTURE.md, held against `cargo metadata`: any edge that is not allowed there is refused.
+//! The layers of ARCHITECTURE.md, held against `cargo metadata`: any edge that is not allowed there is refused. And
+//! what the program and its agent are built of: the same compiled crates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::process::Command;
 
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
@@ -43,6 +45,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tollway-ipc-tool", TOOL),
     ("tollway-machine-tool", TOOL),
     ("tollway-program-tool", TOOL),
+    ("tollway-postgres", &["machine"]),
     ("tollway-agent", &["core", "host", "tenant", "all"]),
     (
         "tollway",
@@ -59,6 +62,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "report",
             "agent",
             "all",
+            "postgres",
             "capture-tool",
             "cipher-tool",
             "entropy-tool",
@@ -147,5 +151,52 @@ fn the_build_number_has_every_crate_that_an_agent_is_made_of_and_no_other() {
     }
     for file in ["paths/cipher/README.md", "paths/cipher/tests/variants.rs", "crates/store/Cargo.toml"] {
         assert!(root.join(file).is_file() && !has(file), "{file}");
+    }
+}
+
+/// Each crate (name, version) that a package is built of, with the features of each of its builds.
+type Built = BTreeMap<String, BTreeSet<String>>;
+
+/// What cargo would build this package of, by these kinds of edges, where it builds nothing else at once.
+fn built_of(package: &str, edges: &str) -> Built {
+    let output = Command::new(env!("CARGO"))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(["tree", "--frozen", "--package", package, "--edges", edges])
+        .args(["--prefix", "none", "--format", "{p}\t{f}"])
+        .output()
+        .expect("cargo tree");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut built = Built::new();
+    for line in String::from_utf8(output.stdout).expect("names are ASCII").lines() {
+        let (of, features) = line.split_once('\t').unwrap_or_else(|| panic!("`{line}`"));
+        let name: Vec<&str> = of.split(' ').take(2).collect();
+        let features = features.trim_end_matches("(*)").trim();
+        built.entry(name.join(" ")).or_default().insert(features.to_owned());
+    }
+    built
+}
+
+/// Else cargo compiles such a crate once for each, and all that use it: a build of both takes twice as long.
+#[test]
+fn the_program_and_its_agent_are_built_of_the_same_crates_with_the_same_features() {
+    // What runs in them must be alike. Of what runs while they are built (derive macros, build scripts), the program
+    // may have a build more: its own tools ask for it.
+    let (in_them, with_builders) = ("normal,no-proc-macro", "normal,build");
+    for (edges, more) in [(in_them, false), (with_builders, true)] {
+        let (program, agent) = (built_of("tollway", edges), built_of("tollway-agent", edges));
+        assert!(agent.len() > 50 && program.len() > agent.len(), "{} and {}", program.len(), agent.len());
+        let unlike: Vec<String> = agent
+            .iter()
+            .filter_map(|(name, agent)| {
+                let program = program.get(name)?;
+                let alike = if more { agent.is_subset(program) } else { agent == program };
+                (!alike).then(|| format!("{name}: the program {program:?}, the agent {agent:?}"))
+            })
+            .collect();
+        assert!(
+            unlike.is_empty(),
+            "features of one of them alone ({edges}); ask for them in [workspace.dependencies]:\n{}",
+            unlike.join("\n")
+        );
     }
 }

@@ -143,3 +143,20 @@ fn tools_that_hang_are_killed() {
     all_failed(&rows, |told| words.iter().any(|word| told.contains(word)));
     println!("{took:?}: {rows:?}");
 }
+
+/// The program's own agents have PostgreSQL, which the static agent has not.
+#[test]
+fn a_postgresql_server_that_is_not_there_is_asked_for() {
+    if !test_has(&[(Requirement::Cores(2), "cores")]) {
+        return;
+    }
+    let (head, _) = PRESET.split_once("[[case]]").unwrap();
+    let case = "[[case]]\nvariant = \"service\"\nstore = \"postgres\"\n";
+    let bench = Bench::with(&format!("{head}{case}"));
+    let mut command = bench.tollway(&["measure", "--preset-file", "short.toml", "--json"]);
+    let output = command.env("TOLLWAY_POSTGRES", "postgresql://nobody@127.0.0.1:1/nothing").output().unwrap();
+    bench.nothing_stays_behind();
+    let rows: Vec<_> = rows(&output, 3).into_iter().collect();
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    all_failed(&rows, |told| told.contains("PostgreSQL: error connecting"));
+}

@@ -15,7 +15,8 @@ use tollway_machine::engine::service::{Keep, Limits, Load, POSTGRES, Pace, Serve
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let keep = env::var(POSTGRES).map_or_else(|_| Keep::Sqlite(scratch::folder()), Keep::Postgres);
+    let keep = env::var(POSTGRES)
+        .map_or_else(|_| Keep::Sqlite(scratch::folder()), |url| Keep::Postgres(url, tollway_postgres::open));
     let server = Server::start(keep, Limits::default())?;
     if arguments.first().is_some_and(|first| first == "serve") {
         println!("http://{}/users", server.address());

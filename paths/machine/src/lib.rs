@@ -10,12 +10,17 @@ mod variants;
 
 use tollway_core::Path;
 
-/// The path `machine`.
+/// The path `machine` in a program that has no PostgreSQL.
 pub fn path() -> Path {
+    path_with(engine::service::no_postgres)
+}
+
+/// The path `machine` in a program that opens users in PostgreSQL so.
+pub fn path_with(postgres: engine::service::OpenPostgres) -> Path {
     Path {
         name: "machine",
         question: "What does this machine give to programs, part by part, and what does a mode of running it cost?",
-        variants: variants::all(),
+        variants: variants::all(postgres),
         presets: &[
             ("quick", include_str!("../presets/quick.toml")),
             ("suite", include_str!("../presets/suite.toml")),

@@ -10,13 +10,19 @@ use serde_json::{Value, json};
 use tollway_core::Clock;
 use tollway_host::clock::{self, RunClock};
 use tollway_host::requirement::skip_test;
-use tollway_machine::engine::service::{Keep, Kind, Limits, Load, NAME_CHARS, POSTGRES, Pace, Server};
+use tollway_machine::engine::service::{
+    Keep, Kind, Limits, Load, NAME_CHARS, POSTGRES, Pace, Server, no_postgres,
+};
 
 /// How long a test waits for anything.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn kept(folder: &Path) -> Keep {
     Keep::Sqlite(folder.into())
+}
+
+fn postgres(url: &str) -> Keep {
+    Keep::Postgres(url.into(), tollway_postgres::open)
 }
 
 fn connected(server: &Server) -> TcpStream {
@@ -255,10 +261,10 @@ fn it_is_the_same_with_postgresql() {
     let Ok(url) = env::var(POSTGRES) else {
         return skip_test(&["postgres"], &format!("{POSTGRES} names no server"));
     };
-    every_verb(Keep::Postgres(url.clone()));
+    every_verb(postgres(&url));
     // Two beside each other have nothing in common, and one that is left is no trouble.
-    let first = Server::start(Keep::Postgres(url.clone()), Limits::default()).unwrap();
-    let second = Server::start(Keep::Postgres(url), Limits::default()).unwrap();
+    let first = Server::start(postgres(&url), Limits::default()).unwrap();
+    let second = Server::start(postgres(&url), Limits::default()).unwrap();
     for server in [&first, &second] {
         worked(server, 4, Pace::Closed { think: 0.0 }, 500);
     }
@@ -268,7 +274,10 @@ fn it_is_the_same_with_postgresql() {
 fn a_database_that_is_not_there_is_named() {
     let refused = Server::start(Keep::Sqlite("/nowhere/at/all".into()), Limits::default()).unwrap_err();
     assert!(refused.to_string().contains("/nowhere/at/all"), "{refused}");
-    let url = "postgresql://nobody@127.0.0.1:1/nothing".to_string();
-    let refused = Server::start(Keep::Postgres(url), Limits::default()).unwrap_err();
-    assert!(refused.to_string().contains("PostgreSQL"), "{refused}");
+    let url = "postgresql://nobody@127.0.0.1:1/nothing";
+    let refused = Server::start(postgres(url), Limits::default()).unwrap_err();
+    assert!(refused.to_string().contains("PostgreSQL: error connecting"), "{refused}");
+    // What an agent of guests says, whatever server is named.
+    let refused = Server::start(Keep::Postgres(url.into(), no_postgres), Limits::default()).unwrap_err();
+    assert!(refused.to_string().contains("PostgreSQL is not in this program"), "{refused}");
 }

@@ -6,6 +6,6 @@ use crate::exit::Ending;
 
 /// Serves until the coordinator closes the socket.
 pub fn agent() -> Result<Ending> {
-    tollway_agent::serve(tollway_all::registry())?;
+    tollway_agent::serve(tollway_all::registry_with(tollway_postgres::open))?;
     Ok(Ending::Done)
 }

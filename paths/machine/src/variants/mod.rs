@@ -10,8 +10,10 @@ mod service;
 
 use tollway_core::Variant;
 
-pub(crate) fn all() -> Vec<Box<dyn Variant>> {
+use crate::engine::service::OpenPostgres;
+
+pub(crate) fn all(postgres: OpenPostgres) -> Vec<Box<dyn Variant>> {
     let parts = [cpu::all(), memory::all(), disk::variants(), network::variants()].into_iter().flatten();
-    let service: Box<dyn Variant> = Box::new(service::Service);
+    let service: Box<dyn Variant> = Box::new(service::Service { postgres });
     parts.map(business::beside).chain(image::variants()).chain([service]).collect()
 }

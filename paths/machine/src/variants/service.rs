@@ -14,7 +14,9 @@ use tollway_host::scratch;
 use tollway_load::{delay, wait_until};
 
 use super::business::ROOM_MIB;
-use crate::engine::service::{Done, Keep, Kind, Limits, Load, PATIENCE, POSTGRES, Pace, Served, Server};
+use crate::engine::service::{
+    Done, Keep, Kind, Limits, Load, OpenPostgres, PATIENCE, POSTGRES, Pace, Served, Server,
+};
 use crate::{params, surroundings};
 
 const SERVER: &str = "server";
@@ -29,7 +31,10 @@ pub(super) const ANSWERED: Duration = PATIENCE.saturating_add(LEAVING);
 /// The word of the axis `of` for all kinds of requests.
 const ALL: &str = "all";
 
-pub(crate) struct Service;
+pub(crate) struct Service {
+    /// How this program opens what the axis `store` calls `postgres`.
+    pub(crate) postgres: OpenPostgres,
+}
 
 fn axes() -> Vec<Axis> {
     // A business is not put beside itself.
@@ -139,7 +144,7 @@ impl Variant for Service {
 
     fn actor(&self, role: &str, params: &Params) -> Result<Box<dyn Actor>> {
         if role == SERVER {
-            return Ok(Box::new(ServerActor::new(keep(params)?)));
+            return Ok(Box::new(ServerActor::new(keep(params, self.postgres)?)));
         }
         Ok(Box::new(Clients {
             params: params.clone(),
@@ -152,7 +157,7 @@ impl Variant for Service {
     }
 }
 
-fn keep(params: &Params) -> Result<Keep> {
+fn keep(params: &Params, postgres: OpenPostgres) -> Result<Keep> {
     if params.word("store")? == "sqlite" {
         return Ok(Keep::Sqlite(scratch::folder()));
     }
@@ -160,7 +165,7 @@ fn keep(params: &Params) -> Result<Keep> {
         let remedy = format!("{POSTGRES}=postgresql://USER:PASSWORD@HOST/DATABASE");
         Error::Missing(Missing::new("a PostgreSQL server", format!("{POSTGRES} names none"), remedy))
     })?;
-    Ok(Keep::Postgres(url))
+    Ok(Keep::Postgres(url, postgres))
 }
 
 /// A server of a trial: it serves from when it is ready until its clients have left.

@@ -1,7 +1,7 @@
 //! A small web service that manages users, and clients that work with it without end: the load of a business that a machine has
 //! beside what is measured, and a measurement of its own.
 //!
-//! The [`Server`] speaks HTTP/1.1 and JSON on one thread (axum on a runtime of tokio) and keeps its users in SQLite or PostgreSQL:
+//! The [`Server`] speaks HTTP/1.1 and JSON on one thread (hyper on a runtime of tokio) and keeps its users in SQLite or PostgreSQL:
 //!
 //! | request | answer |
 //! |---|---|
@@ -16,11 +16,12 @@
 
 mod database;
 mod load;
+mod request;
 mod routes;
 mod server;
 mod user;
 
-pub use database::{Keep, POSTGRES};
+pub use database::{Answer, Keep, OpenPostgres, POSTGRES, Refused, Users, no_postgres, statement};
 pub use load::{Done, Kind, Load, PATIENCE, Pace};
 pub use server::{Limits, Served, Server};
 pub use user::{Draft, MAIL_BYTES, NAME_CHARS, User};

@@ -1,5 +1,6 @@
 //! The server: a thread with a runtime, a listener on loopback, and limits on what anybody may ask of it.
 
+use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,10 +8,9 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use axum::Router;
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use rustix::net::sockopt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
@@ -18,8 +18,8 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep, timeout};
 use tollway_core::{Error, Result};
 
-use super::database::{Database, Keep, Refused};
-use super::routes::{Common, router};
+use super::database::{Keep, Refused};
+use super::routes::Common;
 
 /// The most headers of a request, and bytes of all of them.
 const HEADERS: usize = 32;
@@ -133,14 +133,13 @@ fn serve(
     };
     runtime.block_on(async {
         let room = Arc::new(Semaphore::new(limits.connections as usize));
-        let accepting =
-            tokio::spawn(accept(listener, router(common.clone(), limits), limits.clone(), room.clone()));
+        let accepting = tokio::spawn(accept(listener, common.clone(), room.clone()));
         let _ = ready.send(Ok(address));
         let patience = stopped.await.unwrap_or_default();
         // All the room there is: nobody is left.
         let _ = timeout(patience, room.acquire_many(limits.connections)).await;
         accepting.abort();
-        common.database.discard().await;
+        common.users.discard().await;
         Served {
             answers: common.answers.load(Ordering::Relaxed),
             failures: common.failures.load(Ordering::Relaxed),
@@ -149,7 +148,7 @@ fn serve(
 }
 
 async fn open(keep: &Keep, limits: &Limits) -> Result<(TcpListener, SocketAddr, Arc<Common>)> {
-    let database = Database::open(keep).await.map_err(|refused| match refused {
+    let users = keep.open().await.map_err(|refused| match refused {
         Refused::Nowhere(missing) => Error::Missing(missing),
         other => Error::system("opening the service's database", other),
     })?;
@@ -157,27 +156,29 @@ async fn open(keep: &Keep, limits: &Limits) -> Result<(TcpListener, SocketAddr, 
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(refused)?;
     let address = listener.local_addr().map_err(refused)?;
     let (answers, failures) = (AtomicU64::new(0), AtomicU64::new(0));
-    Ok((listener, address, Arc::new(Common { database, patience: limits.patience, answers, failures })))
+    let Limits { body, patience, .. } = *limits;
+    Ok((listener, address, Arc::new(Common { users, patience, body, answers, failures })))
 }
 
 /// Takes in connections, as long as there is room.
-async fn accept(listener: TcpListener, router: Router, limits: Limits, room: Arc<Semaphore>) {
+async fn accept(listener: TcpListener, common: Arc<Common>, room: Arc<Semaphore>) {
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             sleep(AFTER_FAILURE).await;
             continue;
         };
         let Ok(place) = room.clone().acquire_owned().await else { return };
-        let (service, patience) = (TowerToHyperService::new(router.clone()), limits.patience);
+        let common = common.clone();
         tokio::spawn(async move {
-            if prepare(&stream, patience).is_ok() {
+            if prepare(&stream, common.patience).is_ok() {
+                let answer = async |request| Ok::<_, Infallible>(common.answer(request).await);
                 // A client that breaks off or breaks the protocol is no trouble of the service's.
                 let _ = http1::Builder::new()
                     .timer(TokioTimer::new())
-                    .header_read_timeout(patience)
+                    .header_read_timeout(common.patience)
                     .max_headers(HEADERS)
                     .max_buf_size(HEAD_BYTES)
-                    .serve_connection(TokioIo::new(stream), service)
+                    .serve_connection(TokioIo::new(stream), service_fn(answer))
                     .await;
             }
             drop(place);

@@ -7,6 +7,7 @@
 //! `synchronous=NORMAL`: a commit is appended to the log and not waited for on the disk, only checkpoints are. A power cut could take
 //! the last commits, and nothing else. With `FULL` the service would measure how long the disk takes for an fsync.
 
+use std::future::ready;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,13 +15,13 @@ use rusqlite::{CachedStatement, Connection, Params, Row, ffi, params};
 use tollway_core::Missing;
 use tollway_host::scratch::{FOLDER, Folder};
 
-use super::{Refused, statement};
+use super::{Answer, Refused, Users, statement};
 use crate::engine::service::user::{Draft, User};
 
 /// `AUTOINCREMENT`: an id is never given again, so that who was deleted stays so.
 const SCHEMA: &str = "CREATE TABLE users (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, mail TEXT NOT NULL UNIQUE, created INTEGER NOT NULL, changed INTEGER NOT NULL) STRICT";
 
-pub(in super::super) struct Sqlite(Mutex<Connection>);
+pub(super) struct Sqlite(Mutex<Connection>);
 
 impl Sqlite {
     pub(super) fn open(parent: &Path) -> Result<Sqlite, Refused> {
@@ -61,30 +62,40 @@ impl Sqlite {
         one.ok_or(Refused::Absent)
     }
 
-    pub(super) fn create(&self, draft: &Draft, now: i64) -> Result<User, Refused> {
-        self.one(statement::CREATE, params![draft.name, draft.mail, now])
-    }
-
-    pub(super) fn find(&self, id: i64) -> Result<User, Refused> {
-        self.one(statement::FIND, [id])
-    }
-
-    pub(super) fn update(&self, id: i64, draft: &Draft, now: i64) -> Result<User, Refused> {
-        self.one(statement::UPDATE, params![draft.name, draft.mail, now, id])
-    }
-
-    pub(super) fn delete(&self, id: i64) -> Result<(), Refused> {
+    fn removed(&self, id: i64) -> Result<(), Refused> {
         match self.connection().prepare_cached(statement::DELETE)?.execute([id])? {
             0 => Err(Refused::Absent),
             _ => Ok(()),
         }
     }
 
-    pub(super) fn list(&self, after: i64, limit: i64) -> Result<Vec<User>, Refused> {
+    fn listed(&self, after: i64, limit: i64) -> Result<Vec<User>, Refused> {
         let connection = self.connection();
         let mut list: CachedStatement<'_> = connection.prepare_cached(statement::LIST)?;
         let users = list.query_map([after, limit], user)?.collect::<Result<_, _>>()?;
         Ok(users)
+    }
+}
+
+impl Users for Sqlite {
+    fn create<'a>(&'a self, draft: &'a Draft, now: i64) -> Answer<'a, User> {
+        Box::pin(ready(self.one(statement::CREATE, params![draft.name, draft.mail, now])))
+    }
+
+    fn find(&self, id: i64) -> Answer<'_, User> {
+        Box::pin(ready(self.one(statement::FIND, [id])))
+    }
+
+    fn update<'a>(&'a self, id: i64, draft: &'a Draft, now: i64) -> Answer<'a, User> {
+        Box::pin(ready(self.one(statement::UPDATE, params![draft.name, draft.mail, now, id])))
+    }
+
+    fn delete(&self, id: i64) -> Answer<'_, ()> {
+        Box::pin(ready(self.removed(id)))
+    }
+
+    fn list(&self, after: i64, limit: i64) -> Answer<'_, Vec<User>> {
+        Box::pin(ready(self.listed(after, limit)))
     }
 }
 
@@ -129,9 +140,9 @@ mod tests {
         let rounds = 3000;
         for n in 0..rounds {
             let draft = Draft { name: format!("user {n}"), mail: format!("{n}@{}", "x".repeat(200)) };
-            sqlite.create(&draft, n).unwrap();
+            sqlite.one(statement::CREATE, params![draft.name, draft.mail, n]).unwrap();
             if n % 3 == 0 {
-                sqlite.delete(n + 1).unwrap();
+                sqlite.removed(n + 1).unwrap();
             }
         }
         assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 0);
