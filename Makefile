@@ -67,7 +67,7 @@ verdicts: setup-run            ## filters: 10^8 verdicts of machine code, interp
 
 guest-test: setup-test agent   ## eight Linux guests at once, and twenty started and stopped: what do they leave?
 	TOLLWAY_REQUIRE=qemu,agent TOLLWAY_GUESTS_AT_ONCE=8 TOLLWAY_GUEST_CYCLES=20 \
-	  $(CARGO) test --package tollway-tenant --test linux_guests -- --nocapture
+	  $(CARGO) test --package tollway-tenant --test guests -- --nocapture linux_guests::
 
 modes-bar: setup-run setup-guest program ## two modes of guests compared five times from the start: has each row of their disks the same verdict? (30 minutes) Wants the machine to itself
 	target/release/tollway --store target/modes-bar.db machine modes high-performance balanced --repeat 5 --time 1800 --part disk \
@@ -81,7 +81,7 @@ containers: setup-test         ## programs in containers billed 20 times, and ex
 	TOLLWAY_TIMES=20 TOLLWAY_REQUIRE=root,bpf,ns-last-pid \
 	  $(CARGO) test --package tollway --test program_bills_containers --locked -- --nocapture --test-threads=1
 	TOLLWAY_TIMES=200 TOLLWAY_REQUIRE=cc,bpf \
-	  $(CARGO) test --package tollway-watch --test kernel_execs --locked -- --nocapture
+	  $(CARGO) test --package tollway-watch --test watching --locked -- --nocapture kernel_execs::
 
 hostile: setup-test            ## hostile tenants of a crypto card, HOSTILE_CHAINS (10^7) chains of them: do neighbours, keys or the card's memory suffer? Wants the machine to itself
 	TOLLWAY_CHAINS=$(HOSTILE_CHAINS) TOLLWAY_REQUIRE=quiet \

@@ -1,9 +1,9 @@
-//! Machine code in an isolated guest: see `crates/tenant/tests/fuzzed/harness.rs`.
+//! Machine code in an isolated guest: see `crates/tenant/tests/guests/fuzzed/harness.rs`.
 #![no_main]
 
-#[path = "../../crates/tenant/tests/fuzzed/harness.rs"]
+#[path = "../../crates/tenant/tests/guests/fuzzed/harness.rs"]
 mod harness;
-#[path = "../../crates/tenant/tests/probe/mod.rs"]
+#[path = "../../crates/tenant/tests/guests/probe.rs"]
 mod probe;
 
 use std::sync::OnceLock;

@@ -44,6 +44,11 @@ impl Thread {
         Some(call.split_whitespace().filter_map(number).collect())
     }
 
+    /// Whether a signal has it stand still.
+    pub fn is_stopped(&self) -> bool {
+        self.file("stat").rsplit_once(')').is_some_and(|(_, state)| state.starts_with(" T"))
+    }
+
     pub fn is_asleep(&self) -> bool {
         self.sleeping().is_some()
     }

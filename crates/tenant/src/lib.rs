@@ -8,11 +8,20 @@
 #![warn(missing_debug_implementations)]
 
 mod agent;
+#[cfg(test)]
+#[path = "../../host/testing/asleep.rs"]
+mod asleep;
 mod connection;
 pub mod doctor;
+#[cfg(test)]
+#[path = "../../host/testing/eventually.rs"]
+mod eventually;
 pub mod guest_settings;
 pub mod linux;
 pub mod micro;
+#[cfg(test)]
+#[path = "../../host/testing/pause.rs"]
+mod pause;
 pub mod probe;
 pub mod protocol;
 pub mod recording;

@@ -21,6 +21,7 @@ mod maps;
 mod namespace;
 mod own;
 mod refused;
+mod room;
 mod runs;
 mod switches;
 mod taken;

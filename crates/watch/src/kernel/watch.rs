@@ -17,7 +17,7 @@ use super::extrapolation::{Extrapolation, Standing};
 use super::harvest::{Call, Seen, Timed};
 use super::kind::file_of;
 use super::layout::{call, thread};
-use super::maps::SLOTS;
+use super::room::Room;
 use super::taken::Taken;
 use super::{Kernel, Passed};
 use crate::counts::{Calls, Counts, File, Moments, Paths, Thread};
@@ -53,11 +53,7 @@ pub struct Watch {
     between: Option<Between>,
     numbered: Duration,
     due: Instant,
-    /// When those who have ended were removed last, how long it takes until another one ends, and by when they are to be removed again, for others to
-    /// have room.
-    collected: Instant,
-    each_end: Duration,
-    full: Instant,
+    room: Room,
     /// What watching had taken when it was last looked, and of that what it took of those who have ended.
     taken_before: Taken,
     taken_of_ended: Taken,
@@ -109,9 +105,7 @@ impl Watch {
             between: None,
             numbered: Duration::ZERO,
             due: now,
-            collected: now,
-            each_end: LOOK,
-            full: now + LOOK,
+            room: Room::new(now, LOOK),
             taken_before: Taken::default(),
             taken_of_ended: Taken::default(),
             lot: u64::from(std::process::id()) | 1 << 32,
@@ -211,11 +205,11 @@ impl Watch {
     pub fn tick(&mut self) -> Result<Duration> {
         let now = Instant::now();
         if now < self.due {
-            if now >= self.full {
+            if self.room.left(now).is_zero() {
                 self.collect()?;
             }
             let now = Instant::now();
-            return Ok(self.due.min(self.full).saturating_duration_since(now));
+            return Ok(self.due.saturating_duration_since(now).min(self.room.left(now)));
         }
         let pause = match (self.counting_since, self.numbering) {
             (Some(since), _) => self.look(now - since)?,
@@ -235,7 +229,7 @@ impl Watch {
         };
         let now = Instant::now();
         self.due = now + pause;
-        Ok(pause.min(self.full.saturating_duration_since(now)))
+        Ok(pause.min(self.room.left(now)))
     }
 
     /// Asks what it cost to count so long, and stops for a while where no more is allowed.
@@ -440,11 +434,7 @@ impl Watch {
                 self.living.insert(seen.slot(), seen);
             }
         }
-        // The kernel frees many tasks at once, some milliseconds after their ends, and none for as long.
-        let each = (now - self.collected).div_f64(f64::from(ended.max(1)));
-        self.each_end = each.min(2 * self.each_end).min(LOOK);
-        self.collected = now;
-        self.full = now + self.each_end.mul_f64(f64::from(SLOTS / 8)).min(LOOK);
+        self.room.looked(now, ended);
         Ok(())
     }
 

@@ -1,8 +1,7 @@
 //! Programs that are watched by the kernel's tracepoints.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::thread::sleep;
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use tollway_core::Error;
@@ -10,8 +9,8 @@ use tollway_host::requirement::skip_test;
 use tollway_watch::kernel::Watch;
 use tollway_watch::{Counts, FileKind, Moments};
 
-/// What a thread has left to do in the kernel when its process' end is told.
-const LAST_SWITCH: Duration = Duration::from_millis(50);
+use crate::eventually::eventually;
+use crate::pause::pause;
 
 /// `None`, with the reason and the remedy, where this kernel or process cannot have it.
 pub fn watch(children: bool, allowed: Option<f64>) -> Option<Watch> {
@@ -31,23 +30,42 @@ pub fn command(program: &Path, arguments: &[&str]) -> Command {
     command
 }
 
+/// Does what is due until a program has ended, and all that it did is known: of a program that waits for its
+/// children.
+pub fn to_the_end(watch: &mut Watch, child: &mut Child) -> ExitStatus {
+    /// How late its end may be seen.
+    const LATE: Duration = Duration::from_millis(2);
+    let status = loop {
+        let due = watch.tick().unwrap();
+        match child.try_wait().unwrap() {
+            Some(status) => break status,
+            None => pause(due.min(LATE)),
+        }
+    };
+    settles(watch);
+    status
+}
+
+/// Waits until all is known of those that have ended, and does what is due: who ended while it was not
+/// counted has left a second later.
+pub fn settles(watch: &mut Watch) {
+    eventually("all is known of those that have ended", || {
+        watch.tick().unwrap();
+        watch.is_settled()
+    });
+}
+
 /// A program from its first instruction to its end.
-#[allow(dead_code)]
 pub fn counted(program: &Path, arguments: &[&str]) -> Option<Counts> {
     let mut watch = watch(true, None)?;
     let mut child = watch.start(&mut command(program, arguments)).unwrap();
-    while child.try_wait().unwrap().is_none() {
-        watch.tick().unwrap();
-        sleep(Duration::from_millis(2));
-    }
-    sleep(LAST_SWITCH);
+    to_the_end(&mut watch, &mut child);
     let counts = watch.counts().unwrap();
     assert!(watch.absent().iter().all(|name| *name != "sys_enter"), "{:?}", watch.absent());
     Some(counts)
 }
 
 /// Calls of a number on files of a kind, and the sum of their results.
-#[allow(dead_code)]
 pub fn total(counts: &Counts, number: i64, kind: FileKind) -> (u64, u64) {
     let calls = counts.threads.iter().flat_map(|thread| &thread.calls);
     calls
@@ -56,13 +74,11 @@ pub fn total(counts: &Counts, number: i64, kind: FileKind) -> (u64, u64) {
 }
 
 /// Calls of a number.
-#[allow(dead_code)]
 pub fn calls(counts: &Counts, number: i64) -> u64 {
     let calls = counts.threads.iter().flat_map(|thread| &thread.calls);
     calls.filter(|calls| i64::from(calls.number) == number).map(|calls| calls.count).sum()
 }
 
-#[allow(dead_code)]
 pub fn sum(counts: &Counts, of: fn(&Moments) -> Option<u64>) -> u64 {
     counts.threads.iter().filter_map(|thread| of(&thread.moments)).sum()
 }

@@ -1,15 +1,17 @@
-//! The programs of programs/, for tests of every way of counting.
+//! The programs of programs/, for tests of every way of counting; and this program itself, as a process that
+//! some of them start.
+#![allow(dead_code, reason = "each test program has this file, and uses a part of it")]
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
 
+use procfs::FromRead;
+use procfs::process::Io;
 use tempfile::TempDir;
 use tollway_host::requirement::skip_test;
 
 /// Where `same` is, which everybody may run; `None` where there is no C compiler.
-#[allow(dead_code)]
 pub fn same() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<(TempDir, PathBuf)>> = OnceLock::new();
     let built = BUILT.get_or_init(|| built("same"));
@@ -17,7 +19,6 @@ pub fn same() -> Option<&'static Path> {
 }
 
 /// A program of programs/ in a folder of its own, which everybody may run; `None` where there is no C compiler.
-#[allow(dead_code)]
 pub fn built(name: &str) -> Option<(TempDir, PathBuf)> {
     match built_with(name, &["-pthread"]) {
         Ok(built) => Some(built),
@@ -52,18 +53,12 @@ pub fn for_everybody(path: &Path) {
     std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
 }
 
-/// Waits until something is so.
-#[allow(dead_code)]
-pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(20);
-    while !is_so() {
-        assert!(Instant::now() < end, "{what}: not in 20 s");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+/// How many calls a process has made that read.
+pub fn read_calls(process: u32) -> u64 {
+    Io::from_file(format!("/proc/{process}/io")).map_or(0, |io| io.syscr)
 }
 
 /// A program that is killed when the test is over.
-#[allow(dead_code)]
 pub struct Killed(pub std::process::Child);
 
 impl Drop for Killed {
@@ -71,4 +66,37 @@ impl Drop for Killed {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// This program as a process that runs one test, which does nothing but where such a process is told what.
+pub fn helper(program: &Path, test: &str) -> Command {
+    let mut command = Command::new(program);
+    command.args(["--exact", test, "--nocapture"]).stdin(Stdio::null());
+    command
+}
+
+/// What such a process says that has no rights, and is told a value by a variable; `None`, with the reason,
+/// where this one cannot start it.
+pub fn without_rights(test: &str, variable: &str, value: &Path) -> Option<String> {
+    if !rustix::process::geteuid().is_root() {
+        skip_test(&["root"], &"not root, so that all other tests are this one");
+        return None;
+    }
+    let folder = TempDir::new().unwrap();
+    for_everybody(folder.path());
+    let exe = folder.path().join("helper");
+    std::fs::copy(std::env::current_exe().unwrap(), &exe).unwrap();
+    for_everybody(&exe);
+    let mut command = Command::new("setpriv");
+    command.args([
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "--inh-caps=-all",
+        "--bounding-set=-all",
+    ]);
+    let helper = helper(&exe, test);
+    command.arg(helper.get_program()).args(helper.get_args()).env(variable, value).current_dir("/");
+    let output = command.stdin(Stdio::null()).output().expect("setpriv(1) of util-linux");
+    Some([output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat())
 }

@@ -1,5 +1,6 @@
 // Programs whose work threads of the kernel do for them, by io_uring. At their end they print in microseconds what
-// getrusage(2) has: the time in the kernel of the whole process, and the time that other threads than the first ran.
+// getrusage(2) has: the time in the kernel of all threads, and the time that other threads than the first
+// ran.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +18,7 @@
 #define BYTES (256 * 1024)
 
 static int ring;
-static unsigned *submitted, *mask, *array, *done_head, *done_tail;
+static unsigned *flags_of_ring, *submitted, *mask, *array, *done_head, *done_tail;
 static struct io_uring_sqe *entries;
 
 // Ends with 77 where the kernel has no rings, or they are forbidden.
@@ -32,6 +33,7 @@ static void open_ring(unsigned flags) {
     size = of.sq_entries * sizeof(struct io_uring_sqe);
     entries = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring, IORING_OFF_SQES);
     if (queue == MAP_FAILED || done == MAP_FAILED || (void *)entries == MAP_FAILED) exit(1);
+    flags_of_ring = (unsigned *)(queue + of.sq_off.flags);
     submitted = (unsigned *)(queue + of.sq_off.tail);
     mask = (unsigned *)(queue + of.sq_off.ring_mask);
     array = (unsigned *)(queue + of.sq_off.array);
@@ -76,15 +78,24 @@ static long processor_time(int of) {
 
 static void say_times(void) {
     struct rusage usage;
-    // Which part of its time a thread was in the kernel is sampled; how long it ran is exact.
+    // How long a thread ran is exact, and which part of that the first one was in the kernel is sampled:
+    // whoever asks of this thread has it of the same samples.
     long others = processor_time(RUSAGE_SELF) - processor_time(RUSAGE_THREAD);
-    getrusage(RUSAGE_SELF, &usage);
-    printf("%ld %ld\n", microseconds(usage.ru_stime), others);
+    getrusage(RUSAGE_THREAD, &usage);
+    printf("%ld %ld\n", microseconds(usage.ru_stime) + others, others);
+    fflush(stdout);
 }
 
-// rings polled|workers MILLISECONDS: for so long reads of /dev/zero are done by threads that the kernel has for it.
+// The thread that polls does so for some milliseconds more, and then asks to be woken.
+static void wait_until_none_polls(void) {
+    struct timespec soon = {.tv_nsec = 1000000};
+    while (!(__atomic_load_n(flags_of_ring, __ATOMIC_ACQUIRE) & IORING_SQ_NEED_WAKEUP)) nanosleep(&soon, NULL);
+}
+
+// rings polled|workers MILLISECONDS [stays]: for so long reads of /dev/zero are done by threads that the
+// kernel has for it. Who stays ends when its input does.
 int main(int count, char **arguments) {
-    if (count != 3) return 2;
+    if (count < 3) return 2;
     int is_polled = !strcmp(arguments[1], "polled");
     long milliseconds = atol(arguments[2]);
     int file = open("/dev/zero", O_RDONLY);
@@ -97,6 +108,9 @@ int main(int count, char **arguments) {
         read_all(file, bytes, is_polled);
         clock_gettime(CLOCK_MONOTONIC, &now);
     } while ((now.tv_sec - begun.tv_sec) * 1000 + (now.tv_nsec - begun.tv_nsec) / 1000000 < milliseconds);
+    if (is_polled) wait_until_none_polls();
     say_times();
+    char byte;
+    while (count > 3 && read(0, &byte, 1) > 0) {}
     return 0;
 }

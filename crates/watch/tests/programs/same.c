@@ -24,6 +24,8 @@
 extern char **environ;
 static char *self;
 
+// Where another thread or process has to be first at something meanwhile, nothing says so that makes no call:
+// it has 300 ms or more for it.
 static void sleep_ms(long ms) {
     struct timespec time = {ms / 1000, ms % 1000 * 1000000};
     syscall(SYS_nanosleep, &time, NULL);
@@ -60,9 +62,9 @@ static void *thread_among_others(void *times) {
     char byte;
     if (read(gate[0], &byte, 1) != 1) exit(1);
     copy((int)(long)times);
-    // Not by a call, which the end of the process might overtake on its way back.
+    // Not by a call, which the end of the process might overtake on its way back, or there.
     done++;
-    for (;;) pause();
+    for (;;) {}
 }
 
 static void threads(void) {
@@ -117,7 +119,7 @@ static void spawns(void) {
 
 static void *thread_execs(void *unused) {
     char *arguments[] = {self, "copy", NULL};
-    sleep_ms(200);
+    sleep_ms(400);
     execve(self, arguments, environ);
     return unused;
 }
@@ -163,14 +165,19 @@ static void signals(void) {
     action.sa_flags = SA_RESTART;
     sigaction(SIGUSR2, &action, NULL);
     for (int i = 0; i < 20; i++) kill(getpid(), i % 2 ? SIGUSR1 : SIGUSR2);
+    // It comes while it is waited for, however late that is.
+    block(SIGALRM);
+    sigset_t none;
+    sigemptyset(&none);
     for (int i = 0; i < 3; i++) {
         struct itimerval soon = {.it_value = {0, 50000}};
         setitimer(ITIMER_REAL, &soon, NULL);
-        pause();
+        sigsuspend(&none);
     }
-    struct itimerval soon = {.it_value = {0, 50000}};
-    setitimer(ITIMER_REAL, &soon, NULL);
-    sleep_ms(300);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    struct itimerval later = {.it_value = {0, 400000}};
+    setitimer(ITIMER_REAL, &later, NULL);
+    sleep_ms(60000);
     // A read that is begun again.
     int ends[2];
     char byte = 0;
@@ -178,9 +185,9 @@ static void signals(void) {
     block(SIGCHLD);
     pid_t parent = getpid();
     if (fork() == 0) {
-        sleep_ms(150);
+        sleep_ms(300);
         kill(parent, SIGUSR2);
-        sleep_ms(150);
+        sleep_ms(300);
         if (write(ends[1], &byte, 1) != 1) _exit(1);
         _exit(0);
     }
@@ -192,13 +199,13 @@ static void stops(void) {
     block(SIGCHLD);
     pid_t parent = getpid();
     if (fork() == 0) {
-        sleep_ms(200);
+        sleep_ms(300);
         kill(parent, SIGSTOP);
-        sleep_ms(200);
+        sleep_ms(300);
         kill(parent, SIGCONT);
         _exit(0);
     }
-    sleep_ms(1000);
+    sleep_ms(2000);
     wait(NULL);
 }
 
@@ -477,7 +484,15 @@ static void one_by_one(long threads) {
         if (pthread_create(&one, NULL, one_after_another, NULL)) exit(1);
         pthread_join(one, NULL);
     }
-    printf("%ld\n", threads);
+}
+
+// Some of these, and then it writes a byte and waits for one.
+static void in_lots(long lots, long threads) {
+    char byte = 0;
+    for (long i = 0; i < lots; i++) {
+        one_by_one(threads);
+        if (write(1, &byte, 1) != 1 || read(0, &byte, 1) != 1) exit(1);
+    }
 }
 
 static void crowd_that_waits(long threads) {
@@ -509,10 +524,12 @@ static void on_processor(int number) {
     if (sched_setaffinity(0, sizeof one, &one)) exit(1);
 }
 
+// Of real time where they may be: whatever else there is does not displace them then.
 static void ping_between(int here, int other, long times) {
     char byte = 0;
-    struct sched_param none = {0};
-    if (sched_setscheduler(0, SCHED_BATCH, &none) || pipe(there) || pipe(back)) exit(1);
+    struct sched_param lowest = {1}, none = {0};
+    if (sched_setscheduler(0, SCHED_FIFO, &lowest) && sched_setscheduler(0, SCHED_BATCH, &none)) exit(1);
+    if (pipe(there) || pipe(back)) exit(1);
     if (fork() == 0) {
         on_processor(other);
         rounds = times;
@@ -601,6 +618,8 @@ static void pings_for(double length) {
     for (double begun = seconds(); seconds() < begun + length;)
         for (int i = 0; i < 20; i++, done++)
             if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1) exit(1);
+    close(there[1]);
+    wait(NULL);
     // Each of the two has read as often.
     dprintf(1, "%ld\n", 2 * done);
 }
@@ -705,7 +724,11 @@ int main(int count, char **arguments) {
     if (!strcmp(what, "opens-many")) opens_many(number);
     if (!strcmp(what, "floods")) floods(number);
     if (!strcmp(what, "many")) many(number, atol(arguments[3]));
-    if (!strcmp(what, "one-by-one")) one_by_one(number);
+    if (!strcmp(what, "one-by-one")) {
+        one_by_one(number);
+        dprintf(1, "%ld\n", number);
+    }
+    if (!strcmp(what, "in-lots")) in_lots(number, atol(arguments[3]));
     if (!strcmp(what, "crowd-that-waits")) crowd_that_waits(number);
     if (!strcmp(what, "many-files")) many_files(number);
     if (!strcmp(what, "ping-here")) ping_between(0, 0, number);

@@ -77,7 +77,7 @@ fn error_of(guest: &mut MicroGuest, name: &str, entry: Entry, argument: usize) -
         Ok(outcome) => panic!("{name} came back: {outcome:?}"),
     };
     println!("{name}: {error}");
-    assert!(took < time + Duration::from_secs(5), "{name}: {took:?}");
+    assert!(took < time + Duration::from_secs(60), "{name}: {took:?}");
     // SAFETY: adds one.
     assert_eq!(unsafe { guest.call(increment, 1, Limits::default()) }.unwrap().value, 2, "after {name}");
     error

@@ -3,8 +3,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use crate::asleep::Thread;
+use crate::pause::pause;
+
 use super::super::*;
-use super::{crossing, increment, kvm, limit};
+use super::{crossing, increment, kvm, limit, work};
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -38,12 +41,12 @@ fn the_host_wakes_a_sleeper() {
     let (devices, mut guest) = wired(&Wiring::default());
     let (waker, bed) = (devices.waker(0), devices.idle_at());
     let nap = Duration::from_millis(100);
-    let host = std::thread::spawn(move || {
-        std::thread::sleep(nap);
-        waker.ring();
-    });
     let used = || rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     let (before, started) = (used(), Instant::now());
+    let host = std::thread::spawn(move || {
+        pause(nap);
+        waker.ring();
+    });
     // SAFETY: idles where the devices say.
     let outcome = unsafe { guest.run(limit(LONG), || crossing::idle(bed)) }.unwrap();
     let (took, after) = (started.elapsed(), used());
@@ -59,9 +62,12 @@ fn the_host_wakes_a_sleeper() {
 fn a_guest_knows_its_processor_time() {
     let Some(_one) = kvm() else { return };
     let (devices, mut guest) = wired(&Wiring::default());
+    const STEPS: u64 = 5_000_000;
     let (waker, bed, time) = (devices.waker(0), devices.idle_at(), devices.time_at());
+    let idler = Thread::here();
     let host = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(300));
+        idler.falls_asleep();
+        pause(Duration::from_millis(100));
         waker.ring();
     });
     let outside = || tollway_host::samplers::thread_time::thread().as_nanos() as u64;
@@ -70,9 +76,7 @@ fn a_guest_knows_its_processor_time() {
     let outcome = unsafe {
         guest.run(limit(LONG), || {
             let first = crossing::processor_time(time);
-            // 20 to 100 ms of work, by the rate of the counter.
-            let until = crossing::clock() + 100_000_000;
-            while crossing::clock() < until {}
+            std::hint::black_box(work::scramble(std::hint::black_box(1), STEPS));
             let worked = crossing::processor_time(time);
             crossing::idle(bed);
             (first, worked, crossing::processor_time(time))
@@ -82,8 +86,8 @@ fn a_guest_knows_its_processor_time() {
     host.join().unwrap();
     let (first, worked, slept) = outcome.value;
     assert!(began < first && slept < outside());
-    // Who shares the processor may have had a part of it.
-    assert!((5_000_000..200_000_000).contains(&(worked - first)), "{} ns worked", worked - first);
+    // No processor does ten steps in a nanosecond.
+    assert!(worked - first > STEPS / 10, "{} ns worked", worked - first);
     assert!(slept - worked < 20_000_000, "{} ns asleep", slept - worked);
     assert_eq!(outcome.exits, ExitCounts { idle: 1, other: 3, ..ExitCounts::default() });
 }
@@ -101,7 +105,7 @@ fn a_sleep_without_end_is_stopped() {
     let took = started.elapsed();
     println!("{error}");
     assert!(matches!(error, MicroError::TimedOut { .. }), "{error}");
-    assert!(took >= time && took < time + Duration::from_secs(5), "{took:?}");
+    assert!(took >= time && took < time + Duration::from_secs(60), "{took:?}");
     // SAFETY: adds one.
     assert_eq!(unsafe { guest.call(increment, 1, Limits::default()) }.unwrap().value, 2);
 }

@@ -3,10 +3,13 @@
 use std::fs;
 use std::time::Instant;
 
+use crate::eventually::eventually;
+use tollway_host::samplers::thread_time;
+
 use super::super::*;
 use super::{count, guest, increment, kvm};
 
-/// How long sixty machines may take, made and called.
+/// How much of this thread's processor time sixty machines may take, made and called.
 const BOUND: Duration = Duration::from_millis(400);
 
 /// Sixty machines at once, each to the end of a first call while all the others exist; nothing is left of them.
@@ -16,11 +19,10 @@ fn sixty_guests() {
     let lines = || own::read().unwrap().lines().filter(|l| l.contains(own::SYSTEM_NAME)).count();
     drop(guest());
     let files = count("/proc/self/fd");
-    // Where others have the processors it takes longer: the best of several counts.
-    let (mut best, mut tries) = (Duration::MAX, 0);
-    while tries < 5 || best >= BOUND && tries < 50 {
-        tries += 1;
-        let started = Instant::now();
+    // What others have in the caches makes it longer: the least of several counts.
+    let mut least = Duration::MAX;
+    for _ in 0..5 {
+        let (started, had) = (Instant::now(), thread_time::thread());
         let devices: Vec<Devices> = (0..60).map(|_| Devices::new(0).unwrap()).collect();
         let mut guests = MicroGuest::several(&devices, &Options::default()).unwrap();
         let made = started.elapsed();
@@ -30,7 +32,7 @@ fn sixty_guests() {
             assert_eq!(outcome.unwrap().value, number + 1);
         }
         let running = started.elapsed();
-        best = best.min(running);
+        least = least.min(thread_time::thread() - had);
         let mappings = own::read().unwrap().lines().count();
         println!("60 guests: made in {made:?}, each had run by {running:?}; {mappings} mappings");
         // A page of its own for each, and one set of page tables for all.
@@ -39,7 +41,8 @@ fn sixty_guests() {
     }
     assert_eq!(lines(), 0);
     assert_eq!(count("/proc/self/fd"), files);
-    assert!(best < BOUND, "{best:?}");
+    println!("{least:?} of processor time");
+    assert!(least < BOUND, "{least:?}");
 }
 
 /// What a process and the machine hold, in bytes and pieces.
@@ -122,14 +125,13 @@ fn a_thousand_cycles_leave_nothing() {
     let close =
         |now: &Held| now.resident < before.resident + (2 << 20) && now.kernel < before.kernel + (8 << 20);
     let mut after = Held::now();
-    while !close(&after) && started.elapsed() < took + Duration::from_secs(5) {
-        std::thread::sleep(Duration::from_millis(100));
+    eventually("its memory is as before", || {
         after = Held::now();
-    }
+        close(&after)
+    });
     println!("1000 cycles in {took:?}\nbefore {before:?}\nafter  {after:?}");
     assert_eq!((after.files, after.threads), (before.files, before.threads));
     // The allocator may have split or joined a mapping of its own.
     assert!(after.mappings <= before.mappings + 2, "{after:?}");
     assert!(after.size <= before.size + (1 << 20), "{after:?}");
-    assert!(close(&after), "{after:?}");
 }

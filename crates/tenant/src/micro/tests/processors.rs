@@ -137,7 +137,7 @@ fn an_endless_loop_on_one_leaves_the_other() {
     let took = started.elapsed();
     assert!(matches!(outcomes[0], Err(MicroError::TimedOut { .. })), "{outcomes:?}");
     assert_eq!(outcomes[1].as_ref().unwrap().value, tollway_payload::work::scramble(7, 1_000_000));
-    assert!(took >= time && took < time + Duration::from_secs(5), "{took:?}");
+    assert!(took >= time && took < time + Duration::from_secs(60), "{took:?}");
     for outcome in at_once(&mut processors, time, |number| number + 40) {
         assert!(outcome.unwrap().value >= 40);
     }

@@ -1,0 +1,8 @@
+//! What requests of a program pay, as it asks itself: in this process, in namespaces of their own, and in the
+//! example.
+
+mod namespaces;
+#[path = "../../../host/testing/pause.rs"]
+mod pause;
+mod requests;
+mod server;
