@@ -63,7 +63,7 @@ long: setup-test               ## how often fits reject true models and wrong on
 	TOLLWAY_LONG=1 $(CARGO) test --release --package tollway-model --lib --test verdicts -- --nocapture fit:: services
 
 verdicts: setup-run            ## filters: 10^8 verdicts of machine code, interpreter, libpcap and the kernel compared (10 minutes)
-	TOLLWAY_LONG=1 $(CARGO) test --release --package tollway-capture --test verdicts -- --nocapture
+	TOLLWAY_LONG=1 $(CARGO) test --release --package tollway-capture --test suite --locked -- --nocapture verdicts::
 
 guest-test: setup-test agent   ## eight Linux guests at once, and twenty started and stopped: what do they leave?
 	TOLLWAY_REQUIRE=qemu,agent TOLLWAY_GUESTS_AT_ONCE=8 TOLLWAY_GUEST_CYCLES=20 \

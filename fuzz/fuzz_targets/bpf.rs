@@ -1,14 +1,14 @@
-//! Programs of classic BPF and packets: see `paths/capture/tests/verdicts/harness.rs`.
+//! Programs of classic BPF and packets: see `paths/capture/tests/suite/verdicts/harness.rs`.
 #![no_main]
 
-#[path = "../../paths/capture/tests/verdicts/harness.rs"]
+#[path = "../../paths/capture/tests/suite/verdicts/harness.rs"]
 mod harness;
-#[path = "../../paths/capture/tests/libpcap/machine.rs"]
+#[path = "../../paths/capture/tests/suite/libpcap/machine.rs"]
 #[expect(dead_code, reason = "tests ask it more than a fuzzer does")]
 mod libpcap;
-#[path = "../../paths/capture/tests/libpcap/loaded.rs"]
+#[path = "../../paths/capture/tests/suite/libpcap/loaded.rs"]
 mod loaded;
-#[path = "../../paths/capture/tests/verdicts/plain.rs"]
+#[path = "../../paths/capture/tests/suite/verdicts/plain.rs"]
 mod plain;
 
 use libfuzzer_sys::{Corpus, fuzz_target};

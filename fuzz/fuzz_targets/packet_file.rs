@@ -1,7 +1,7 @@
-//! Capture files: see `paths/capture/tests/packet_file/harness.rs`.
+//! Capture files: see `paths/capture/tests/suite/packet_files/harness.rs`.
 #![no_main]
 
-#[path = "../../paths/capture/tests/packet_file/harness.rs"]
+#[path = "../../paths/capture/tests/suite/packet_files/harness.rs"]
 mod harness;
 
 use libfuzzer_sys::{Corpus, fuzz_target};

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test binary has this file, and uses a part of it")]
 
 use std::fs;
+use std::time::Duration;
 
 use crate::eventually::eventually;
 
@@ -51,6 +52,12 @@ impl Thread {
 
     pub fn is_asleep(&self) -> bool {
         self.sleeping().is_some()
+    }
+
+    /// For how long it has had a processor: the first number of its schedstat (Documentation/scheduler/sched-stats.rst).
+    pub fn ran(&self) -> Duration {
+        let stat = self.file("schedstat");
+        Duration::from_nanos(stat.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or_default())
     }
 
     /// The name that it was given, of which the kernel keeps 15 bytes (pthread_setname_np(3)).

@@ -3,8 +3,8 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
+use std::sync::mpsc::channel;
 use std::thread;
-use std::time::{Duration, Instant};
 
 use tollway_channel::linux::{Limits, Server, plain};
 use tollway_host::descriptor::{accept, connect, listen_anonymously};
@@ -12,8 +12,9 @@ use tollway_ipc::engine::tcp::{
     Application, BYTES, Client, Network, Running, Speaker, Stack, Style, answer, check, request,
 };
 
+use crate::eventually::eventually;
 use crate::other::{self, Other};
-use crate::setting::{PATIENT, STYLES, after, may, until};
+use crate::setting::{STYLES, connected, may};
 
 const CONNECTIONS: usize = 4;
 
@@ -24,9 +25,8 @@ fn an_application() {
     let (listener, name) = listen_anonymously().unwrap();
     let application = Application::start(listener, style, style.links(CONNECTIONS), None).unwrap();
     other::says(&name);
-    while !application.is_over() {
-        thread::sleep(Duration::from_millis(5));
-    }
+    other::lasts();
+    drop(application);
 }
 
 #[test]
@@ -35,26 +35,24 @@ fn an_application_that_is_killed_is_told_of() {
         return;
     }
     for (number, style) in STYLES.into_iter().enumerate() {
-        for pause in [0, 3, 20, 70] {
+        for replies in [0, 1, 100, 3000] {
             let (other, name) = Other::start("betrayed::an_application", number, &[]);
             let network = Network::new(Speaker::Program).unwrap();
             let stack = Stack::open(&network, CONNECTIONS).unwrap();
             let stack = Running::start(stack, style, move || connect(&name), None).unwrap();
             let mut client = Client::connect(network.client(), Network::APPLICATION, CONNECTIONS).unwrap();
+            let (tell, told) = channel();
             let killer = thread::spawn(move || {
-                thread::sleep(Duration::from_millis(pause));
+                told.iter().take(replies).for_each(drop);
                 drop(other);
+                told
             });
-            let error = client.run(until(after(PATIENT), |_| ())).unwrap_err().to_string();
+            let error = client.run(move |_| tell.send(()).is_ok()).unwrap_err().to_string();
             assert!(error.contains("connection"), "{style:?}: {error}");
             killer.join().unwrap();
-            let begun = Instant::now();
-            while !stack.is_over() {
-                assert!(begun.elapsed() < PATIENT, "{style:?}: it has not noticed");
-                thread::sleep(Duration::from_millis(1));
-            }
+            eventually("the stack notices that its application is gone", || stack.is_over());
             let error = stack.stop().unwrap_err().to_string();
-            println!("{style:?} after {pause} ms: {error}");
+            println!("{style:?} after {replies} replies: {error}");
             assert!(error.contains("application"), "{error}");
         }
     }
@@ -138,14 +136,7 @@ fn a_reply_that_is_none_ends_its_connection_and_no_other() {
             let (mut true_ones, mut resets) = (0, 0);
             let mut stream: Option<TcpStream> = None;
             for number in 0..30 {
-                let connection = stream.get_or_insert_with(|| {
-                    let stream = network
-                        .client()
-                        .run(|| TcpStream::connect_timeout(&Network::APPLICATION.into(), PATIENT).unwrap())
-                        .unwrap();
-                    stream.set_read_timeout(Some(PATIENT)).unwrap();
-                    stream
-                });
+                let connection = stream.get_or_insert_with(|| connected(&network));
                 let mut reply = [0; BYTES];
                 connection.write_all(&request(3, number)).unwrap();
                 match connection.read_exact(&mut reply) {

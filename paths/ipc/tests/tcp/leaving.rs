@@ -4,8 +4,8 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use tollway_channel::linux::{Limits, Server, plain};
 use tollway_host::descriptor::{accept, connect, listen_anonymously};
@@ -13,28 +13,7 @@ use tollway_ipc::engine::tcp::{
     BYTES, Client, Network, Running, Speaker, Stack, Style, answer, check, request,
 };
 
-use crate::setting::{PATIENT, STYLES, Served, after, may, until};
-
-/// A connection; the place of one that has just ended may not listen yet.
-fn connected(network: &Network) -> TcpStream {
-    let begun = Instant::now();
-    network
-        .client()
-        .run(|| {
-            loop {
-                match TcpStream::connect_timeout(&Network::APPLICATION.into(), PATIENT) {
-                    Ok(stream) => return stream,
-                    Err(error)
-                        if error.kind() == ErrorKind::ConnectionRefused && begun.elapsed() < PATIENT =>
-                    {
-                        thread::sleep(Duration::from_millis(1));
-                    }
-                    Err(error) => panic!("{error}"),
-                }
-            }
-        })
-        .unwrap()
-}
+use crate::setting::{HANG_TIMEOUT, STYLES, Served, answers_while, connected, may};
 
 fn asks(stream: &mut TcpStream, connection: u32, number: u32) {
     let mut reply = [0; BYTES];
@@ -52,10 +31,8 @@ fn whoever_leaves_makes_room() {
     for style in STYLES {
         let served = Served::start(style, CONNECTIONS);
         let mut stays = connected(&served.network);
-        stays.set_read_timeout(Some(PATIENT)).unwrap();
         for turn in 0..60u32 {
             let mut leaves = connected(&served.network);
-            leaves.set_read_timeout(Some(PATIENT)).unwrap();
             match turn % 6 {
                 // Says nothing.
                 0 => {}
@@ -93,7 +70,6 @@ fn whoever_leaves_makes_room() {
         // Every place can be had again, at once.
         let streams: Vec<_> = (0..CONNECTIONS).map(|_| connected(&served.network)).collect();
         for (at, mut stream) in streams.into_iter().enumerate() {
-            stream.set_read_timeout(Some(PATIENT)).unwrap();
             asks(&mut stream, at as u32, 5);
         }
         let counts = served.end();
@@ -102,34 +78,35 @@ fn whoever_leaves_makes_room() {
     }
 }
 
-/// A stack whose application takes its time.
-fn slow(style: Style, pause: Duration) -> (Network, Running, thread::JoinHandle<()>) {
+/// A stack whose application says when a request has come, and answers it when it is let.
+struct Held {
+    network: Network,
+    stack: Running,
+    application: thread::JoinHandle<()>,
+    came: Receiver<()>,
+    go_on: Sender<()>,
+}
+
+fn held(style: Style) -> Held {
     let (listener, name) = listen_anonymously().unwrap();
+    let (comes, came) = channel();
+    let (go_on, goes_on) = channel();
+    let replies = move |says: u16, request: &[u8], reply: &mut [u8]| {
+        comes.send(()).unwrap();
+        goes_on.recv().unwrap();
+        (says, answer(request, reply))
+    };
     let serves = move |link: UnixStream| match style {
-        Style::Asynchronous => {
-            let mut server = Server::over(link, &Limits::default()).unwrap();
-            server
-                .serve(|says, request, reply| {
-                    thread::sleep(pause);
-                    (says, answer(request, reply))
-                })
-                .unwrap();
-        }
+        Style::Asynchronous => Server::over(link, &Limits::default()).unwrap().serve(replies).unwrap(),
         Style::Synchronous(_) => {
-            let mut server = plain::Server::over(link, &plain::Limits::default()).unwrap();
-            server
-                .serve(|says, request, reply| {
-                    thread::sleep(pause);
-                    (says, answer(request, reply))
-                })
-                .unwrap();
+            plain::Server::over(link, &plain::Limits::default()).unwrap().serve(replies).unwrap();
         }
     };
     let application = thread::spawn(move || serves(accept(&listener).unwrap()));
     let network = Network::new(Speaker::Program).unwrap();
     let stack = Stack::open(&network, 1).unwrap();
     let stack = Running::start(stack, style, move || connect(&name), None).unwrap();
-    (network, stack, application)
+    Held { network, stack, application, came, go_on }
 }
 
 #[test]
@@ -138,21 +115,26 @@ fn a_place_is_taken_again_only_when_its_reply_has_come() {
         return;
     }
     for style in STYLES {
-        let (network, stack, application) = slow(style, Duration::from_millis(30));
+        let Held { network, stack, application, came, go_on } = held(style);
         for turn in 0..5 {
             let mut leaves = connected(&network);
             leaves.write_all(&request(1, turn)).unwrap();
-            // The request is with the application by the time that the next one comes: its reply is none of theirs.
-            thread::sleep(Duration::from_millis(10));
+            // The request is with the application when the next one comes: its reply is none of theirs.
+            came.recv().unwrap();
             drop(leaves);
+            let address = Network::APPLICATION.into();
+            let early = network.client().run(|| TcpStream::connect_timeout(&address, HANG_TIMEOUT)).unwrap();
+            assert_eq!(early.unwrap_err().kind(), ErrorKind::ConnectionRefused, "{style:?}");
+            go_on.send(()).unwrap();
             let mut next = connected(&network);
-            next.set_read_timeout(Some(PATIENT)).unwrap();
+            go_on.send(()).unwrap();
             asks(&mut next, 2, turn);
+            came.recv().unwrap();
         }
         let counts = stack.stop().unwrap();
         println!("{style:?}: {counts:?}");
         assert_eq!(counts.malformed, 0);
-        assert_eq!(counts.requests, counts.replies + counts.late);
+        assert_eq!((counts.requests, counts.replies + counts.late), (10, 10));
         application.join().unwrap();
     }
 }
@@ -163,30 +145,22 @@ fn many_come_and_go_beside_a_client_that_stays() {
         return;
     }
     const STAY: usize = 6;
+    const LEAVE: u32 = 500;
     for style in STYLES {
         let served = Served::start(style, STAY + 2);
         let mut client = served.client(STAY);
-        let end = after(Duration::from_millis(300));
-        let mut answered = 0u64;
-        let left = thread::scope(|scope| {
+        let answered: u64 = thread::scope(|scope| {
             let network = &served.network;
             let leaver = scope.spawn(move || {
-                let begun = Instant::now();
-                let mut left = 0;
-                while begun.elapsed() < Duration::from_millis(300) {
-                    let mut leaves = connected(network);
-                    leaves.write_all(&request(99, left)).unwrap();
-                    left += 1;
+                for turn in 0..LEAVE {
+                    connected(network).write_all(&request(99, turn)).unwrap();
                 }
-                left
             });
-            client.run(until(end, |_| answered += 1)).unwrap();
-            leaver.join().unwrap()
+            answers_while(&mut client, STAY, |_| !leaver.is_finished()).iter().sum()
         });
         drop::<Client>(client);
         let counts = served.end();
-        println!("{style:?}: {answered} answered, {left} left: {counts:?}");
-        assert!(answered > 0 && left > 0);
+        println!("{style:?}: {answered} answered: {counts:?}");
         assert_eq!(counts.malformed, 0);
         assert!(counts.replies >= answered);
     }

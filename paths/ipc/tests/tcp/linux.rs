@@ -2,13 +2,12 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
 
 use tollway_core::Requirement;
 use tollway_host::requirement::{check as has, skip_test};
 use tollway_ipc::engine::tcp::{BYTES, By, Client, LinuxServer, Network, Speaker, check, request};
 
-use crate::setting::{PATIENT, after, may, until};
+use crate::setting::{HANG_TIMEOUT, answers, may};
 
 /// Those ways that this machine has.
 fn ways() -> Vec<By> {
@@ -30,16 +29,13 @@ fn it_answers_one_some_and_many_connections() {
             let network = Network::new(Speaker::Linux).unwrap();
             let server = LinuxServer::start(&network, by, None).unwrap();
             let mut client = Client::connect(network.client(), Network::APPLICATION, connections).unwrap();
-            let mut answered = vec![0u64; connections];
-            client
-                .run(until(after(Duration::from_millis(150)), |reply| answered[reply.connection] += 1))
-                .unwrap();
+            let answered = answers(&mut client, connections, 100);
             drop(client);
             let served = server.stop().unwrap();
             let all: u64 = answered.iter().sum();
             println!("{by:?}, {connections}: {all} answered, {served:?}");
             assert_eq!(served.replies, all);
-            assert!(answered.iter().all(|one| *one > 0), "{answered:?}");
+            assert_eq!(answered, vec![100; connections], "{by:?}");
         }
     }
 }
@@ -54,7 +50,7 @@ fn whoever_leaves_or_does_not_read_is_no_trouble_to_others() {
         let server = LinuxServer::start(&network, by, None).unwrap();
         let connected = || {
             let stream = network.client().run(|| TcpStream::connect(Network::APPLICATION).unwrap()).unwrap();
-            stream.set_read_timeout(Some(PATIENT)).unwrap();
+            stream.set_read_timeout(Some(HANG_TIMEOUT)).unwrap();
             stream
         };
         // Sends on and on and reads nothing, until there is no room for either side's bytes.
@@ -88,7 +84,7 @@ fn whoever_leaves_or_does_not_read_is_no_trouble_to_others() {
         }
         // Who was greedy is answered when it reads at last.
         greedy.set_nonblocking(false).unwrap();
-        greedy.set_read_timeout(Some(PATIENT)).unwrap();
+        greedy.set_read_timeout(Some(HANG_TIMEOUT)).unwrap();
         for number in 0..(sent / BYTES).min(5000) {
             let mut reply = [0; BYTES];
             greedy.read_exact(&mut reply).unwrap();
@@ -108,9 +104,9 @@ fn it_ends_with_connections_open() {
         let network = Network::new(Speaker::Linux).unwrap();
         let server = LinuxServer::start(&network, by, None).unwrap();
         let mut client = Client::connect(network.client(), Network::APPLICATION, 8).unwrap();
-        client.run(until(after(Duration::from_millis(5)), |_| ())).unwrap();
+        answers(&mut client, 8, 10);
         server.stop().unwrap();
-        let error = client.run(until(after(Duration::from_millis(50)), |_| ())).unwrap_err().to_string();
+        let error = client.run(|_| false).unwrap_err().to_string();
         assert!(error.contains("connection"), "{error}");
         drop::<Client>(client);
     }

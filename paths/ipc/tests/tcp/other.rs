@@ -1,14 +1,13 @@
 //! Another process: this program again, of which one ignored test is run there. It is told a style, and says a word once it is at work.
 
 use std::env;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::Duration;
 
 use tollway_host::descriptor::{connect, listen_anonymously};
 use tollway_ipc::engine::tcp::Style;
 
+use crate::eventually::eventually;
 use crate::setting::STYLES;
 
 /// Tells it where to say its word, and which of [`STYLES`] it has.
@@ -25,6 +24,11 @@ pub fn says(word: &str) {
     connect(&env::var(NAME).unwrap()).unwrap().write_all(word.as_bytes()).unwrap();
 }
 
+/// In that process: until the one that started it is gone, or has killed it.
+pub fn lasts() {
+    io::stdin().read_to_end(&mut Vec::new()).unwrap();
+}
+
 /// That process, killed at the latest at the end.
 pub struct Other(Child);
 
@@ -37,22 +41,25 @@ impl Other {
             .env(NAME, name)
             .env(STYLE, style.to_string())
             .envs(variables.iter().copied())
+            .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
         let mut other = Other(child);
         listener.set_nonblocking(true).unwrap();
-        let mut link = loop {
+        let mut link = None;
+        eventually("another process's word", || {
             match listener.accept() {
-                Ok((link, _)) => break link,
+                Ok((made, _)) => link = Some(made),
                 Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock, "{error}"),
             }
             // As one does that panics, or that has no test of that name.
-            assert!(other.0.try_wait().unwrap().is_none(), "`{test}` ended without a word");
-            thread::sleep(Duration::from_millis(1));
-        };
+            let has_ended = link.is_none() && other.0.try_wait().unwrap().is_some();
+            assert!(!has_ended, "`{test}` ended without a word");
+            link.is_some()
+        });
         let mut word = String::new();
-        link.read_to_string(&mut word).unwrap();
+        link.unwrap().read_to_string(&mut word).unwrap();
         (other, word)
     }
 

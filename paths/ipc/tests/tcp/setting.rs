@@ -1,22 +1,25 @@
 //! A network with a stack and an application at its server's end, and what this machine must have for it.
 
+use std::io::ErrorKind;
+use std::net::TcpStream;
 use std::time::Duration;
 
 use tollway_channel::linux::plain::Way;
-use tollway_core::{Clock, Requirement, Ticks};
-use tollway_host::clock::{RunClock, hz};
+use tollway_core::Requirement;
 use tollway_host::descriptor::{connect, listen_anonymously};
 use tollway_host::requirement::{check, skip_test};
 use tollway_ipc::engine::tcp::{
     Answered, Application, Client, Counts, Network, Running, Speaker, Stack, Style,
 };
 
+use crate::eventually::eventually;
+
 /// Every way in which the stack can ask.
 pub const STYLES: [Style; 3] =
     [Style::Asynchronous, Style::Synchronous(Way::Seqpacket), Style::Synchronous(Way::Handoff)];
 
-/// How long tests wait for what must happen: a machine may be busy.
-pub const PATIENT: Duration = Duration::from_secs(20);
+/// How long a call of the kernel may wait for what must happen: only a hang takes as long, however busy the machine is.
+pub const HANG_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Whether this process may make namespaces and see frames; says so if not.
 pub fn may() -> bool {
@@ -27,11 +30,6 @@ pub fn may() -> bool {
             false
         }
     }
-}
-
-/// The time in so long, on the run's clock.
-pub fn after(time: Duration) -> Ticks {
-    RunClock::chosen().now() + (time.as_secs_f64() * hz().unwrap()) as Ticks
 }
 
 /// A server at work, all in this process.
@@ -63,10 +61,40 @@ impl Served {
     }
 }
 
-/// For a client: goes on until then, and `told` is told of every reply.
-pub fn until(end: Ticks, mut told: impl FnMut(Answered)) -> impl FnMut(Answered) -> bool {
-    move |answered| {
-        told(answered);
-        answered.came < end
-    }
+/// A connection, as soon as a place listens: that of one that has just ended may not yet.
+pub fn connected(network: &Network) -> TcpStream {
+    let mut stream = None;
+    let connects = || {
+        eventually("a place for a connection", || {
+            match TcpStream::connect_timeout(&Network::APPLICATION.into(), HANG_TIMEOUT) {
+                Ok(made) => stream = Some(made),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "{error}"),
+            }
+            stream.is_some()
+        });
+    };
+    network.client().run(connects).unwrap();
+    let stream = stream.unwrap();
+    stream.set_read_timeout(Some(HANG_TIMEOUT)).unwrap();
+    stream
+}
+
+/// Has a client go on until each connection has had so many replies; how many each had.
+pub fn answers(client: &mut Client, connections: usize, replies: u64) -> Vec<u64> {
+    answers_while(client, connections, |answered| answered < replies)
+}
+
+/// The same for as long as that is so of how many replies a connection has had.
+pub fn answers_while(
+    client: &mut Client,
+    connections: usize,
+    mut goes_on: impl FnMut(u64) -> bool,
+) -> Vec<u64> {
+    let mut answered = vec![0u64; connections];
+    let told = |reply: Answered| {
+        answered[reply.connection] += 1;
+        goes_on(answered[reply.connection])
+    };
+    client.run(told).unwrap();
+    answered
 }

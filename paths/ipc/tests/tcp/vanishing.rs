@@ -3,20 +3,24 @@
 
 use std::env;
 use std::fmt::Debug;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::fd::{AsFd, AsRawFd};
+use std::process;
+use std::sync::mpsc::channel;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tollway_host::descriptor::{connect, listen_anonymously};
 use tollway_ipc::engine::tcp::{
     Application, BYTES, Client, Itself, Network, Running, Speaker, Stack, Style, check, request,
 };
-use tollway_wire::{Namespace, delete_link, set_address};
+use tollway_wire::{Interface, Namespace, delete_link, set_address};
 
+use crate::asleep::{Thread, threads_of};
+use crate::eventually::eventually;
 use crate::other::{self, Other};
-use crate::setting::{PATIENT, STYLES, after, may, until};
+use crate::setting::{STYLES, connected, may};
 
 const CONNECTIONS: usize = 2;
 
@@ -39,23 +43,6 @@ fn served(network: &Network, style: Style, does: impl FnOnce(&mut Stack)) -> (Ru
     (Running::start(stack, style, move || connect(&name), None).unwrap(), application)
 }
 
-/// A connection, as soon as there is a place for it.
-fn connected(network: &Network, within: Duration) -> TcpStream {
-    let begun = Instant::now();
-    let connects = || loop {
-        match TcpStream::connect_timeout(&Network::APPLICATION.into(), within) {
-            Ok(stream) => break stream,
-            Err(error) if error.kind() == ErrorKind::ConnectionRefused && begun.elapsed() < within => {
-                thread::sleep(Duration::from_millis(5));
-            }
-            Err(error) => panic!("no place after {:?}: {error}", begun.elapsed()),
-        }
-    };
-    let stream = network.client().run(connects).unwrap();
-    stream.set_read_timeout(Some(PATIENT)).unwrap();
-    stream
-}
-
 fn asks(stream: &mut TcpStream, number: u32) {
     let mut reply = [0; BYTES];
     stream.write_all(&request(0, number)).unwrap();
@@ -70,7 +57,6 @@ fn a_client_that_vanishes_without_a_word_is_given_up() {
         return;
     }
     let is_long = env::var_os("TOLLWAY_TCP_SECONDS").is_some();
-    let within = if is_long { 3 * PATIENT } else { PATIENT };
     each_style(|style| {
         let network = Network::new(Speaker::Program).unwrap();
         let (stack, application) = served(&network, style, |stack| {
@@ -78,14 +64,12 @@ fn a_client_that_vanishes_without_a_word_is_given_up() {
                 stack.gives_up(Duration::from_millis(300), Duration::from_millis(900));
             }
         });
-        let [mut silent, mut asking] = [(); CONNECTIONS].map(|()| connected(&network, PATIENT));
+        let [mut silent, mut asking] = [(); CONNECTIONS].map(|()| connected(&network));
         asks(&mut silent, 1);
         asking.write_all(&request(0, 2)).unwrap();
         let elsewhere = Ipv4Addr::new(192, 0, 2, 77);
         network.client().run(|| set_address("client", elsewhere, 24).unwrap()).unwrap();
-        let begun = Instant::now();
-        let mut others = [(); CONNECTIONS].map(|()| connected(&network, within));
-        println!("{style:?}: places again after {:?}", begun.elapsed());
+        let mut others = [(); CONNECTIONS].map(|()| connected(&network));
         assert!(others.iter().all(|other| other.local_addr().unwrap().ip() == elsewhere));
         for (number, other) in others.iter_mut().enumerate() {
             asks(other, number as u32);
@@ -109,8 +93,10 @@ fn a_network_that_vanishes_ends_all() {
         let (stack, application) = served(&network, style, |_| ());
         let mut client = Client::connect(network.client(), Network::APPLICATION, CONNECTIONS).unwrap();
         let lost = thread::scope(|scope| {
-            let lost = scope.spawn(|| client.run(until(after(3 * PATIENT), |_| ())).unwrap_err().to_string());
-            thread::sleep(Duration::from_millis(30));
+            let (tell, told) = channel();
+            let lost =
+                scope.spawn(move || client.run(move |_| tell.send(()).is_ok()).unwrap_err().to_string());
+            told.iter().take(100).for_each(drop);
             network.client().run(|| delete_link("client").unwrap()).unwrap();
             is_over(style, "stack", || stack.is_over());
             let ended = stack.stop().unwrap_err().to_string();
@@ -134,9 +120,8 @@ fn an_idle_stack_whose_network_vanishes_ends() {
     }
     each_style(|style| {
         let network = Network::new(Speaker::Program).unwrap();
-        let (stack, application) = served(&network, style, |_| ());
-        // It sleeps by then, or is about to.
-        thread::sleep(Duration::from_millis(50));
+        let ((stack, application), threads) = stack_threads(|| served(&network, style, |_| ()));
+        eventually("an idle stack sleeps", || threads.iter().all(rests));
         network.client().run(|| delete_link("client").unwrap()).unwrap();
         is_over(style, "stack", || stack.is_over());
         assert!(stack.stop().is_err());
@@ -155,14 +140,13 @@ fn a_stack_by_itself_whose_network_vanishes_ends() {
         for is_busy in [false, true] {
             let network = Network::new(Speaker::Program).unwrap();
             let stack = Stack::open(&network, CONNECTIONS).unwrap();
-            let stack = Running::alone(stack, itself, None).unwrap();
-            let mut stream = connected(&network, PATIENT);
+            let (stack, threads) = stack_threads(|| Running::alone(stack, itself, None).unwrap());
+            let mut stream = connected(&network);
             asks(&mut stream, 1);
             if is_busy {
                 stream.write_all(&request(0, 2)).unwrap();
             } else {
-                // It sleeps by then, or is about to.
-                thread::sleep(Duration::from_millis(50));
+                eventually("an idle stack sleeps", || threads.iter().all(rests));
             }
             network.client().run(|| delete_link("client").unwrap()).unwrap();
             is_over(itself, "stack", || stack.is_over());
@@ -172,11 +156,21 @@ fn a_stack_by_itself_whose_network_vanishes_ends() {
 }
 
 fn is_over(style: impl Debug, what: &str, is_it: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !is_it() {
-        assert!(begun.elapsed() < PATIENT, "{style:?}: the {what} goes on");
-        thread::sleep(Duration::from_millis(1));
-    }
+    eventually(&format!("{style:?}: the {what} ends"), is_it);
+}
+
+/// What `starts` starts, and the threads of stacks that began meanwhile: its own, and those that other tests may have started at the same time.
+fn stack_threads<T>(starts: impl FnOnce() -> T) -> (T, Vec<Thread>) {
+    let before = threads_of(process::id());
+    let started = starts();
+    let mut began = threads_of(process::id());
+    began.retain(|thread| thread.name() == "network stack" && !before.contains(thread));
+    assert!(!began.is_empty(), "no thread of that name");
+    (started, began)
+}
+
+fn rests(thread: &Thread) -> bool {
+    thread.is_asleep() || thread.has_ended()
 }
 
 /// Tells a stack's process where its application is.
@@ -191,9 +185,8 @@ fn a_stack() {
     let stack = Stack::open(&network, CONNECTIONS).unwrap();
     let stack = Running::start(stack, style, move || connect(&application), None).unwrap();
     other::says(&network.client().as_fd().as_raw_fd().to_string());
-    while !stack.is_over() {
-        thread::sleep(Duration::from_millis(5));
-    }
+    other::lasts();
+    drop(stack);
 }
 
 /// A process with a stack, and the client's namespace, for as long as this process has it.
@@ -210,31 +203,28 @@ fn a_stack_that_is_killed_is_told_of() {
     }
     thread::scope(|scope| {
         for (number, style) in STYLES.into_iter().enumerate() {
-            for pause in [0, 40] {
+            for replies in [0, 1000] {
                 scope.spawn(move || {
                     let (listener, name) = listen_anonymously().unwrap();
                     let application =
                         Application::start(listener, style, style.links(CONNECTIONS), None).unwrap();
                     let (other, namespace) = stack_elsewhere(number, &name);
                     let mut client = Client::connect(&namespace, Network::APPLICATION, CONNECTIONS).unwrap();
+                    let (tell, told) = channel();
                     let killer = thread::spawn(move || {
-                        thread::sleep(Duration::from_millis(pause));
+                        told.iter().take(replies).for_each(drop);
                         drop(other);
+                        told
                     });
-                    let begun = Instant::now();
-                    let lost = client.run(until(after(3 * PATIENT), |_| ())).unwrap_err().to_string();
-                    println!("{style:?} after {pause} ms: {lost} ({:?})", begun.elapsed());
+                    let lost = client.run(move |_| tell.send(()).is_ok()).unwrap_err().to_string();
+                    println!("{style:?} after {replies} replies: {lost}");
                     assert!(lost.contains("no reply came") || lost.contains("connection"), "{lost}");
-                    assert!(begun.elapsed() < 2 * PATIENT, "{style:?}: told after {:?}", begun.elapsed());
                     killer.join().unwrap();
                     is_over(style, "application", || application.is_over());
                     application.served().unwrap();
                     // The server's namespace went with the stack, and with it the cable: the client's end of it is gone.
-                    let begun = Instant::now();
-                    while namespace.run(|| tollway_wire::Interface::named("client").is_ok()).unwrap() {
-                        assert!(begun.elapsed() < PATIENT, "the cable is there still");
-                        thread::sleep(Duration::from_millis(5));
-                    }
+                    let cable = || namespace.run(|| Interface::named("client")).unwrap();
+                    eventually("the cable goes", || cable().is_err());
                 });
             }
         }

@@ -1,0 +1,5 @@
+//! libpcap, which tests hold the path against.
+
+pub mod file;
+mod loaded;
+pub mod machine;
