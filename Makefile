@@ -57,10 +57,10 @@ kill-test: setup-test agent    ## kill 200 runs at random moments: each must go 
 	TOLLWAY_LONG=1 $(CARGO) test --package tollway --test machine_disturbed --test machine_tools -- --nocapture
 
 coverage: setup-test           ## how often 95 % intervals of simulations have the exact value: seeds 1 to 1000
-	TOLLWAY_COVERAGE_SEEDS=1000 $(CARGO) test --release --package tollway-sim --test coverage -- --nocapture
+	TOLLWAY_COVERAGE_SEEDS=1000 $(CARGO) test --release --package tollway-sim --test simulations -- --nocapture coverage::
 
 long: setup-test               ## how often fits reject true models and wrong ones: ten times as many traces (15 minutes)
-	TOLLWAY_LONG=1 $(CARGO) test --release --package tollway-model --lib --test verdicts -- --nocapture fit:: services
+	TOLLWAY_LONG=1 $(CARGO) test --release --package tollway-model --lib --test models -- --nocapture fit:: services
 
 verdicts: setup-run            ## filters: 10^8 verdicts of machine code, interpreter, libpcap and the kernel compared (10 minutes)
 	TOLLWAY_LONG=1 $(CARGO) test --release --package tollway-capture --test suite --locked -- --nocapture verdicts::

@@ -6,8 +6,12 @@
 mod attacker;
 #[path = "../../paths/cipher/tests/hostile/chains.rs"]
 mod chains;
+#[path = "../../crates/host/testing/eventually.rs"]
+mod eventually;
 #[path = "../../paths/cipher/tests/hostile/pair.rs"]
 mod pair;
+#[path = "../../crates/host/testing/pause.rs"]
+mod pause;
 
 use std::cell::RefCell;
 

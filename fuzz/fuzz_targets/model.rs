@@ -1,7 +1,7 @@
-//! Questions to the catalogue: see `crates/model/tests/hostile/asked.rs`.
+//! Questions to the catalogue: see `crates/model/tests/models/hostile/asked.rs`.
 #![no_main]
 
-#[path = "../../crates/model/tests/hostile/asked.rs"]
+#[path = "../../crates/model/tests/models/hostile/asked.rs"]
 mod asked;
 
 use std::time::Duration;

@@ -1,7 +1,7 @@
-//! Specifications of systems: see `crates/sim/tests/fuzzed/harness.rs`.
+//! Specifications of systems: see `crates/sim/tests/simulations/fuzzed/harness.rs`.
 #![no_main]
 
-#[path = "../../crates/sim/tests/fuzzed/harness.rs"]
+#[path = "../../crates/sim/tests/simulations/fuzzed/harness.rs"]
 mod harness;
 
 use libfuzzer_sys::{Corpus, fuzz_target};

@@ -1,7 +1,7 @@
-//! Traces: see `crates/model/tests/traces/harness.rs`.
+//! Traces: see `crates/model/tests/models/traces/harness.rs`.
 #![no_main]
 
-#[path = "../../crates/model/tests/traces/harness.rs"]
+#[path = "../../crates/model/tests/models/traces/harness.rs"]
 mod harness;
 
 use libfuzzer_sys::{Corpus, fuzz_target};

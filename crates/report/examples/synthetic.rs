@@ -1,7 +1,7 @@
 //! Writes the page of a made-up run, to be looked at: `cargo run -p tollway-report --example synthetic > page.html`; with
 //! the argument `guests` that of a run in this machine and in guests, with `terminal` behind it as text.
 
-#[path = "../tests/synthetic/mod.rs"]
+#[path = "../tests/reports/synthetic/mod.rs"]
 mod synthetic;
 
 use tollway_report::RunReport;

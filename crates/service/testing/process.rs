@@ -9,14 +9,15 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use rustix::process::Signal;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use serde_json::Value;
 
 /// The variable that has the arguments, a line each.
 const ARGUMENTS: &str = "TOLLWAY_TEST_ARGUMENTS";
 
-/// How long anything may take.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+/// Only a hang takes as long.
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Is the command, if another test has started this one to be it: reads a command line as `name` does, and runs what it says.
 pub fn be<Line: Parser, Ending>(name: &str, run: impl FnOnce(Line) -> anyhow::Result<Ending>) {
@@ -78,19 +79,18 @@ impl Serving {
     }
 
     pub fn signal(&self, signal: Signal) {
-        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).unwrap();
+        rustix::process::kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     /// Waits for its end: whether it was a good one, and all that it said on standard error.
     pub fn end(mut self) -> (bool, String) {
-        let deadline = Instant::now() + PATIENCE;
-        let status = loop {
-            match self.child.try_wait().unwrap() {
-                Some(status) => break status,
-                None => assert!(Instant::now() < deadline, "it does not end"),
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        };
+        let ended = pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty()).unwrap();
+        let limit = Timespec::try_from(PATIENCE).unwrap();
+        assert!(
+            poll(&mut [PollFd::new(&ended, PollFlags::IN)], Some(&limit)).unwrap() > 0,
+            "it does not end"
+        );
+        let status = self.child.wait().unwrap();
         let mut said = String::new();
         self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
         (status.success(), said)

@@ -139,7 +139,7 @@ where
 /// as such.
 ///
 /// The correction is described in the source of `few_groups`; nominal 95 % intervals of a mean hold the truth
-/// in 95 % or more of the experiments from two groups on (`tests/coverage.rs`). They are conservative when
+/// in 95 % or more of the experiments from two groups on (`tests/statistics/coverage.rs`). They are conservative when
 /// the scatter within the groups dominates: it is then counted twice (Davison and Hinkley 1997, "Bootstrap
 /// Methods and their Application", section 3.8).
 ///

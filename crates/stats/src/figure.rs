@@ -7,7 +7,7 @@
 //! 5 to 10 processes that differed in nothing but noise, drawing both made the interval a quarter to a half
 //! wider, with coverage of 100 % at a nominal 95 %. The resampling is done exactly instead of by drawing (see
 //! `median_bootstrap`), so there is no seed; it is then corrected for few groups (see `few_groups`).
-//! Coverage, simulated in `tests/coverage.rs`: 95 to 98 % from three processes on.
+//! Coverage, simulated in `tests/statistics/coverage.rs`: 95 to 98 % from three processes on.
 //!
 //! The median over processes was chosen over the Hodges-Lehmann estimate: that one's interval is narrower on
 //! normal data (by a third for 5 processes, by a seventh for 8 or 10), but three to four times as wide when

@@ -77,7 +77,7 @@ fn from_log(log: f64) -> f64 {
 ///
 /// A block is a pair of freshly started processes; its pairs are trials of a and b side by side. Each block
 /// gives the median of its log ratios; over the blocks, [`Location::trimmed`]. On A/A data the interval
-/// excludes 1 in at most 5 % of the experiments (confidence 95 %; see `tests/coverage.rs`). With 5 blocks or
+/// excludes 1 in at most 5 % of the experiments (confidence 95 %; see `tests/statistics/coverage.rs`). With 5 blocks or
 /// fewer one contaminated block is not trimmed but widens the interval.
 ///
 /// ```
@@ -111,7 +111,7 @@ pub fn paired_ratio<B: AsRef<[(f64, f64)]>>(blocks: &[B]) -> Result<Ratio, Stats
 /// Each side's log median is resampled over its processes (exactly, corrected for few groups); the standard
 /// errors are added in squares with the degrees of freedom of Welch (1947), Biometrika 34:28. The result is
 /// on the careful side: on A/A data 1 to 4 % of the experiments come out different at a nominal 5 %
-/// (`tests/coverage.rs`).
+/// (`tests/statistics/coverage.rs`).
 ///
 /// # Errors
 /// On fewer than two blocks on a side (one process says nothing about the next), an empty block, a value that

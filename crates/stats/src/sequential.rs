@@ -4,7 +4,7 @@
 //! chance favours it. The price is small: an interval that is worked out anew after each turn holds the truth slightly less often than it
 //! says, and the loss vanishes as intervals get narrow (Y. S. Chow and H. Robbins, "On the Asymptotic Theory of Fixed-Width Sequential
 //! Confidence Intervals for the Mean", Annals of Mathematical Statistics 36, 1965, pages 457 to 462). Here it makes one wrong "same" in
-//! twenty of what would be one in forty with a fixed number of turns (`tests/sequential.rs` simulates it).
+//! twenty of what would be one in forty with a fixed number of turns (`tests/statistics/sequential.rs` simulates it).
 
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,13 @@
 //! [`engine`] is the real thing, of use without the laboratory: sources, tests of randomness, a fair server.
 
 pub mod engine;
+#[cfg(test)]
+#[path = "../../../crates/host/testing/eventually.rs"]
+mod eventually;
 mod params;
+#[cfg(test)]
+#[path = "../../../crates/host/testing/pause.rs"]
+mod pause;
 mod predict;
 mod variants;
 

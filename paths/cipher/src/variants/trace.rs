@@ -15,7 +15,7 @@ use tollway_model::fit::Requests;
 use crate::engine::device::LONGEST;
 use crate::engine::suite::Digest;
 
-/// The one that comes with the program: `tests/recorded.rs` has the law by which it was drawn.
+/// The one that comes with the program: `tests/cards/recorded.rs` has the law by which it was drawn.
 const SESSIONS: &[u8] = include_bytes!("../../traces/sessions.csv");
 
 /// The longest file that is read, in bytes.

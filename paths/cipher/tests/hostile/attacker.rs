@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use tollway_cipher::engine::device::{Card, FunctionStatus};
 use tollway_cipher::engine::protocol::{FIXED, Status};
 use tollway_virtio::Area;
 use tollway_virtio::frontend::{Layout, Link, LinkOptions};
+
+use crate::eventually::eventually;
+use crate::pause::pause;
 
 use super::chains::{
     Choices, DESCRIPTOR, Expected, Known, Made, Piece, Places, ROOM, bent, broken, control, descriptor,
@@ -179,7 +181,8 @@ impl Attacker {
                 (0..1000).for_each(|kick| self.link.lane(kick % 2).kick_anyway());
                 kicks += 1000;
             }
-            thread::sleep(Duration::from_millis(1));
+            // The others are to have the processors, too.
+            pause(Duration::from_millis(1));
         }
         kicks
     }
@@ -209,12 +212,8 @@ impl Attacker {
 
     /// Connects anew, which ends all sessions, and opens those that are known.
     fn begin(&mut self, tally: &mut Tally, serve: &mut impl FnMut()) {
-        let deadline = Instant::now() + PATIENCE;
-        while let Err(error) = self.link.reconnect() {
-            // The card may not have noticed yet that it has left, or does not read as fast as it comes.
-            assert!(Instant::now() < deadline, "{error}");
-            thread::sleep(Duration::from_millis(1));
-        }
+        // The card may not have noticed yet that it has left, or does not read as fast as it comes.
+        eventually("the card takes it again", || self.link.reconnect().is_ok());
         self.offered.fill(0);
         let sessions = self.known.len();
         let batch = self.offer(Asks::Sessions, sessions, &mut Choices(&[]));

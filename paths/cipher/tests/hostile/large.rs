@@ -13,6 +13,7 @@ use tollway_cipher::engine::protocol::Status;
 use tollway_cipher::engine::suite::{Algorithm, CipherMode, Direction};
 use tollway_virtio::Span;
 
+use super::pause::pause;
 use super::tenancy::{operation, until};
 
 /// The socket of a process that is to be killed, how many data queues its card has, and a variable that has it end by itself instead.
@@ -94,7 +95,7 @@ pub fn punches_holes(
                 }
             }
             // The others are to have the processors, too.
-            thread::sleep(Duration::from_millis(1));
+            pause(Duration::from_millis(1));
         }
     }
     holes

@@ -3,13 +3,17 @@
 mod attacker;
 mod chains;
 mod crowd;
+#[path = "../../../../crates/host/testing/eventually.rs"]
+mod eventually;
 mod large;
 mod messages;
 mod pair;
+#[path = "../../../../crates/host/testing/pause.rs"]
+mod pause;
 mod resources;
 mod stall;
 mod tables;
-#[path = "../driver/tenancy.rs"]
+#[path = "../../testing/tenancy.rs"]
 #[expect(dead_code, reason = "tests of the driver need more of it")]
 mod tenancy;
 mod victim;

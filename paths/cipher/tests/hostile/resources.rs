@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use tollway_cipher::engine::device::Card;
 
+use super::eventually::eventually;
 use super::tenancy::until;
 
 /// What this process has, without tenants that came and went.
@@ -25,8 +24,6 @@ impl Resources {
     pub fn now(card: &Card, staying: usize) -> Resources {
         let is_left = || card.status().functions[staying..].iter().all(|function| !function.connected);
         until(is_left, || format!("somebody is still there: {:?}", card.status()));
-        // Whoever gives memory back does so in a thread of its own.
-        thread::sleep(Duration::from_millis(200));
         let status = fs::read_to_string("/proc/self/status").unwrap();
         let line = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
@@ -41,22 +38,43 @@ impl Resources {
         }
     }
 
+    /// Once whoever gives memory back, in a thread of its own, has done so: there is nothing then that those who left have brought, but
+    /// for memory.
+    pub fn once_left(card: &Card, staying: usize, without: &Resources) -> Resources {
+        let mut now = Resources::now(card, staying);
+        eventually("who left has taken everything along", || {
+            now = Resources::now(card, staying);
+            now.all() <= without.all() && now.threads <= without.threads && now.sessions == without.sessions
+        });
+        now
+    }
+
     /// It has nothing more than before, but for what the allocator has not given back yet; soon, as some of it may be on its way out.
     pub fn have_not_grown(card: &Card, staying: usize, before: &Resources) {
-        let deadline = Instant::now() + Duration::from_secs(10);
-        while let Err(left) = Resources::now(card, staying).within(before) {
-            assert!(Instant::now() < deadline, "{left}");
-        }
+        let mut left = String::new();
+        eventually("it has no more than before", || match Resources::now(card, staying).within(before) {
+            Ok(()) => true,
+            Err(now) => {
+                if left != now {
+                    println!("{now}");
+                }
+                left = now;
+                false
+            }
+        });
+    }
+
+    fn all(&self) -> usize {
+        self.descriptors.values().sum()
     }
 
     /// What there is more of than before.
     fn within(&self, before: &Resources) -> Result<(), String> {
-        let all = |of: &Resources| of.descriptors.values().sum::<usize>();
         let left = match () {
             () if self.kilobytes >= before.kilobytes + (4 << 10) => "memory has grown",
             () if self.mappings > before.mappings + 8 => "mappings are left",
             // Something of the first round may still have been on its way out when it was looked: fewer is no leak.
-            () if all(self) > all(before) => "descriptors are left",
+            () if self.all() > before.all() => "descriptors are left",
             () if self.threads > before.threads => "threads are left",
             () if self.sessions != before.sessions => "sessions are left",
             () => return Ok(()),

@@ -23,6 +23,7 @@ use tollway_host::shared::SharedPages;
 use tollway_virtio::frontend::{Agreed, Layout, Queue};
 use tollway_virtio::{Area, Span};
 
+use super::pause::pause;
 use super::tenancy::{PATIENCE, Served, encrypted};
 
 const ALGORITHM: Algorithm = Algorithm::Cipher(CipherMode::Cbc, Direction::Encrypt);
@@ -137,7 +138,7 @@ pub fn swap(
             all.in_flight += in_flight;
         }
         drop(tenant);
-        thread::sleep(Duration::from_millis(1));
+        pause(Duration::from_millis(1));
     }
     all
 }

@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::path::Path;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use tollway_cipher::engine::driver::{DataQueue, Driver, Handle, Options};
 use tollway_cipher::engine::protocol::Status;
 use tollway_virtio::Span;
 
+use super::pause::pause;
 use super::tenancy::{ENCRYPT, PATIENCE, encrypted, operation};
 
 /// What nobody else may ever see.
@@ -95,7 +95,7 @@ impl Victim {
             counts[bucket(took.as_nanos() as u64)] += 1;
             answers += 1;
             if self.habit == Habit::Now {
-                thread::sleep(PAUSE);
+                pause(PAUSE);
             }
         }
         while let Some(last) = asked.pop_front() {

@@ -1,9 +1,5 @@
 //! A card and its tenants in this one process: keys that came by every door there is, and left by every way.
 
-#[path = "../driver/tenancy.rs"]
-#[expect(dead_code, reason = "of a whole card the other tests use more")]
-mod tenancy;
-
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 
@@ -16,9 +12,9 @@ use tollway_cipher::engine::protocol::{CREATE_SESSION, NewSession, Status};
 use tollway_cipher::engine::suite::Algorithm;
 use tollway_virtio::Span;
 
-use self::tenancy::{ENCRYPT, Served, ask, operation, until};
 use crate::search::{Inverted, parts, places};
 use crate::sessions::{cases, derived};
+use crate::tenancy::{ENCRYPT, Served, ask, operation, until};
 
 /// Keys that nobody had before.
 struct Keys(Xoshiro256PlusPlus);

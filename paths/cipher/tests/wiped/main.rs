@@ -1,8 +1,13 @@
 //! Is a key gone when its session is? All memory of this process is looked through for it.
 
 mod doors;
+#[path = "../../../../crates/host/testing/eventually.rs"]
+mod eventually;
 mod search;
 mod sessions;
+#[path = "../../testing/tenancy.rs"]
+#[expect(dead_code, reason = "of a whole card the other tests use more")]
+mod tenancy;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

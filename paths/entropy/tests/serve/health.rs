@@ -11,6 +11,7 @@ use tollway_entropy::engine::serve::{Server, Told};
 use tollway_entropy::engine::source::{Claim, Device, Fault, Planted, Seeded, Source};
 use tollway_virtio::frontend::{Frontend, Options};
 
+use super::eventually::eventually;
 use super::player::{PATIENCE, tenants};
 
 /// Bytes that are good.
@@ -131,19 +132,17 @@ fn one_that_keeps_its_worker_waiting_is_told_of_once() {
     // A first block of 4096 bytes, and a part of the next.
     writer.write_all(&good(start_up + 4096 + 50)).unwrap();
     draw(&mut frontend, PATIENCE).expect("nothing came");
-    let begun = Instant::now();
-    let reason = loop {
-        assert!(begun.elapsed() < PATIENCE, "it goes by unseen: {:?}", server.status());
+    let mut reason = String::new();
+    eventually("it is seen", || {
         server.look();
-        let failing = told.try_iter().find_map(|told| match told {
-            Told::Failing { worker: 0, reason } => Some(reason),
-            _ => None,
-        });
-        match failing {
-            Some(reason) => break reason,
-            None => thread::sleep(Duration::from_millis(5)),
-        }
-    };
+        told.try_iter().any(|told| match told {
+            Told::Failing { worker: 0, reason: told } => {
+                reason = told;
+                true
+            }
+            _ => false,
+        })
+    });
     assert!(reason.contains("have not come in"), "{reason}");
     assert!(!server.status().workers[0].healthy);
     server.look();

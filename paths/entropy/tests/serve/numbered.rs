@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use tollway_entropy::engine::source::{Claim, Counts, Error, Source};
+
+use super::pause::pause;
 
 /// What all words have in their upper bytes: no memory holds that by chance.
 const MARK: u64 = 0x7011_0000_0000_0000;
@@ -57,7 +58,7 @@ impl Source for Numbered {
         let nanoseconds = into.len() as u64 * 1_000_000_000;
         self.due = self.due.max(Instant::now() - Duration::from_millis(5));
         self.due += Duration::from_nanos(nanoseconds / self.rate);
-        thread::sleep(self.due.saturating_duration_since(Instant::now()));
+        pause(self.due.saturating_duration_since(Instant::now()));
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use super::*;
+use crate::eventually::eventually;
 
 fn draw(source: &mut dyn Source, bytes: usize) -> Vec<u8> {
     let mut drawn = vec![0; bytes];
@@ -54,8 +55,11 @@ fn a_fifo_is_opened_at_once_and_its_writer_waited_for() {
     rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
     let mut source = Kind::Path(path.clone()).open().unwrap();
     let writer = std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(100));
-        std::fs::write(path, [7; 100]).unwrap();
+        let mut writer = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+        writer.write_all(&[7; 50]).unwrap();
+        // It wants as many again, and waits for these.
+        eventually("the first half is read", || rustix::io::ioctl_fionread(&writer).unwrap() == 0);
+        writer.write_all(&[7; 50]).unwrap();
     });
     assert_eq!(draw(&mut *source, 100), [7; 100]);
     writer.join().unwrap();

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::super::{Monitored, Settings, State, Test};
 use crate::engine::source::{Claim, Counts, Error, Fault, Kind, Planted, Seeded, Source};
+use crate::eventually::eventually;
 
 /// Bytes before the fault, counted with those of the start-up test.
 const BEFORE: u64 = 20_000;
@@ -198,11 +199,7 @@ fn a_source_that_stops_has_failed_while_it_is_waited_for() {
             let outcomes: Vec<Result<(), String>> = (0..4).map(&mut draw).collect();
             (outcomes, source)
         });
-        while watch.stalled().is_none() {
-            let health = watch.health();
-            assert!(begun.elapsed() < Duration::from_secs(5), "it goes by unseen: {health:?}");
-            thread::sleep(Duration::from_millis(5));
-        }
+        eventually("it is seen", || watch.stalled().is_some());
         assert!(begun.elapsed() >= Duration::from_millis(100));
         let health = watch.health();
         let State::Failed { test: Test::Rate, detail } = health.state else { panic!("{health:?}") };

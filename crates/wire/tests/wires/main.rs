@@ -1,0 +1,7 @@
+//! Cables, rings and ways of sending.
+
+#[path = "../../../host/testing/eventually.rs"]
+mod eventually;
+mod hostile_rings;
+mod links;
+mod sending;

@@ -1,0 +1,12 @@
+//! The commands of the path: what is measured, which devices are found, who is served as an operator has it, and as guests are.
+
+mod bench;
+mod devices;
+#[path = "../../../../crates/host/testing/eventually.rs"]
+mod eventually;
+mod guests;
+mod identity;
+mod operator;
+mod program;
+#[path = "../../../../paths/cipher/testing/tenancy.rs"]
+mod tenancy;
