@@ -53,8 +53,8 @@ truth: setup-run program ## A/A and A/B with planted slowdowns: can comparisons 
 	target/release/tollway compare --prove
 
 kill-test: setup-test agent    ## kill 200 runs at random moments: each must go on to its end; and 200 of the machine's suite, 100 of them in guests: is anything left? And guests and tools that hang
-	TOLLWAY_KILLS=200 $(CARGO) test --package tollway --test crash --test machine_killed -- --nocapture
-	TOLLWAY_LONG=1 $(CARGO) test --package tollway --test machine_disturbed --test machine_tools -- --nocapture
+	TOLLWAY_KILLS=200 $(CARGO) test --package tollway --test tollway --test machine --locked -- --nocapture crash:: killed::
+	TOLLWAY_LONG=1 $(CARGO) test --package tollway --test machine --locked -- --nocapture disturbed:: tools::
 
 coverage: setup-test           ## how often 95 % intervals of simulations have the exact value: seeds 1 to 1000
 	TOLLWAY_COVERAGE_SEEDS=1000 $(CARGO) test --release --package tollway-sim --test simulations -- --nocapture coverage::
@@ -79,7 +79,7 @@ bill-bar: setup-bills program ## the bars of a program's bill: how far counts fr
 
 containers: setup-test         ## programs in containers billed 20 times, and execs of other threads than the first counted 200 times (13 minutes). Root
 	TOLLWAY_TIMES=20 TOLLWAY_REQUIRE=root,bpf,ns-last-pid \
-	  $(CARGO) test --package tollway --test program_bills_containers --locked -- --nocapture --test-threads=1
+	  $(CARGO) test --package tollway --test bills --locked -- --nocapture --test-threads=1 containers::
 	TOLLWAY_TIMES=200 TOLLWAY_REQUIRE=cc,bpf \
 	  $(CARGO) test --package tollway-watch --test watching --locked -- --nocapture kernel_execs::
 

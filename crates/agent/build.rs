@@ -6,7 +6,7 @@ use std::fs;
 use std::hash::Hasher;
 use std::path::{Path, PathBuf};
 
-/// What an agent is built from, from the folder of the workspace. `crates/cli/tests/edges.rs` holds the crates against
+/// What an agent is built from, from the folder of the workspace. `crates/cli/tests/tollway/edges.rs` holds the crates against
 /// those that it depends on.
 pub const PARTS: [&str; 14] = [
     "Cargo.lock",

@@ -121,6 +121,13 @@ pub fn process_falls_asleep(process: u32) {
     });
 }
 
+/// How often the threads of another process have gone to sleep.
+pub fn sleeps_of(process: u32) -> u64 {
+    let of =
+        |thread: Thread| thread.sleeps().rsplit_once('\t').and_then(|(_, times)| times.parse::<u64>().ok());
+    threads_of(process).into_iter().filter_map(of).sum()
+}
+
 /// Waits until every thread of this process but the one that asks sleeps. Only where no other test runs in it.
 #[track_caller]
 pub fn others_fall_asleep() {

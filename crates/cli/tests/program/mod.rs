@@ -1,18 +1,22 @@
 //! The program in a folder of its own, and what its tests ask of it.
+#![allow(dead_code, reason = "each test program has this folder, and uses a part of it")]
 
 pub mod namespaces;
 pub mod priced;
-pub mod refusing;
 pub mod rows;
+pub mod turn;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
+use tollway_host::samplers::thread_time::process_of;
 use tollway_store::{Store, Trial};
+
+use crate::eventually::eventually;
 
 /// Two points that take next to no time.
 pub const SHORT: &str = r#"
@@ -29,9 +33,6 @@ repeats   = 2
 [[case]]
 variant = ["getppid", "write-byte"]
 "#;
-
-/// Seconds that what must happen may take: a busy machine takes its time.
-pub const PATIENCE: f64 = 120.0;
 
 /// A folder with a preset in it, and a store once something was measured.
 pub struct Bench {
@@ -97,9 +98,23 @@ impl Bench {
         names.filter(|name| name.bytes().all(|b| b.is_ascii_digit())).filter(|pid| of_folder(pid)).collect()
     }
 
-    /// Nothing that the program started may outlive it by more than a second, or by some on a busy machine.
+    /// Waits until all that the program started has ended as well.
     pub fn nothing_stays_behind(&self) {
-        within(10.0, "processes stay behind", || self.processes().is_empty());
+        eventually("no process stays behind", || self.processes().is_empty());
+    }
+
+    /// Processor time of each process that belongs to this folder.
+    fn processor_times(&self) -> BTreeMap<i32, Duration> {
+        let processes = self.processes().into_iter().filter_map(|pid| pid.parse().ok());
+        processes.filter_map(|pid| Some((pid, process_of(pid).ok()?))).collect()
+    }
+
+    /// Waits until they have had the processors for so long from now on, whatever else these are at.
+    pub fn works_for(&self, time: Duration) {
+        let before = self.processor_times();
+        let of = |pid: &i32| before.get(pid).copied().unwrap_or_default();
+        let since = || self.processor_times().iter().map(|(pid, now)| now.saturating_sub(of(pid))).sum();
+        eventually("the program works", || time <= since());
     }
 
     /// The trials of the newest run; none where there is no store yet.
@@ -114,7 +129,7 @@ impl Bench {
 
     /// Waits until the newest run has so many trials.
     pub fn wait_for_trials(&self, count: usize) {
-        within(PATIENCE, "it does not begin", || self.trials().len() >= count);
+        eventually("it begins", || self.trials().len() >= count);
     }
 }
 
@@ -127,20 +142,28 @@ pub fn told(output: &Output, code: i32) -> (String, String) {
     (out, err)
 }
 
-/// Fails, saying what, where this does not come true within so many seconds.
-pub fn within(seconds: f64, otherwise: &str, mut come_true: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !come_true() {
-        assert!(begun.elapsed() < Duration::from_secs_f64(seconds), "{otherwise}");
-        sleep(Duration::from_millis(5));
-    }
+/// Waits for the end of a program, which has little to say before: nobody reads that meanwhile.
+#[track_caller]
+pub fn ends(child: &mut Child) {
+    eventually("the program ends", || child.try_wait().unwrap().is_some());
 }
 
-/// Whether a process catches SIGINT: one that has just begun does not yet. Source: proc_pid_status(5), SigCgt.
+/// Whether a process catches SIGINT: one that has just begun does not yet.
 pub fn takes_interruptions(process: u32) -> bool {
+    has_signal(process, "SigCgt:", libc::SIGINT)
+}
+
+/// Whether a signal is in one of a process's masks. Source: proc_pid_status(5).
+pub fn has_signal(process: u32, mask: &str, signal: i32) -> bool {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
-    u64::from_str_radix(caught.trim(), 16).unwrap() & 1 << (libc::SIGINT - 1) != 0
+    let mask = status.lines().find_map(|line| line.strip_prefix(mask)).unwrap();
+    u64::from_str_radix(mask.trim(), 16).unwrap() & 1 << (signal - 1) != 0
+}
+
+/// Whether the tests have the machine to themselves, by TOLLWAY_REQUIRE: then what is about speed alone is asserted too.
+pub fn is_quiet() -> bool {
+    let demanded = std::env::var("TOLLWAY_REQUIRE").unwrap_or_default();
+    demanded.split([',', ' ']).any(|word| word == "quiet")
 }
 
 /// Says why something is not tested here; fails where TOLLWAY_REQUIRE wants it tested.

@@ -1,0 +1,14 @@
+//! `tollway bill`: of a path's gates, and of any program, in containers and out of them.
+
+mod containers;
+mod endings;
+#[path = "../../../host/testing/eventually.rs"]
+mod eventually;
+#[path = "../../../host/testing/filter.rs"]
+mod filter;
+mod gates;
+mod paths;
+mod prices;
+#[path = "../program/mod.rs"]
+mod program;
+mod programs;
