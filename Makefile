@@ -30,7 +30,7 @@ test: setup-test               ## set up and pass every test
 	@$(STAGE) lint     $(CARGO) clippy --workspace $(FEATURES) --all-targets --locked -- --deny warnings
 	@$(STAGE) docs     env RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace $(FEATURES) --no-deps --locked
 	@$(STAGE) agent    $(MAKE) --no-print-directory agent
-	@$(STAGE) tests    $(CARGO) test --workspace $(FEATURES) --locked --no-fail-fast
+	@$(STAGE) tests    scripts/tests --workspace $(FEATURES) --locked --no-fail-fast
 	@$(STAGE) guard    $(MAKE) --no-print-directory guard
 	@$(STAGE) --end
 

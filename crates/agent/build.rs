@@ -26,7 +26,7 @@ pub const PARTS: [&str; 14] = [
 ];
 
 /// Folders of which nothing is compiled into an agent.
-const NOT_IN_IT: [&str; 5] = ["tests", "benches", "examples", "oracle", "proptest-regressions"];
+const NOT_IN_IT: [&str; 6] = ["tests", "testing", "benches", "examples", "oracle", "proptest-regressions"];
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -41,7 +41,7 @@ fn the_gates_of_the_capture_path_explain_it() {
     assert_eq!(bill["gates"].as_array().unwrap().len(), 8);
 }
 
-/// A delay that no gate owns is unexplained, and about as long as it is: so long that what others do to the machine is little beside it.
+/// A delay that no gate owns is unexplained, and about as long as it is; it is long, so that what others do to the machine is little beside it.
 #[test]
 fn a_planted_delay_is_unexplained() {
     let _turn = turn();

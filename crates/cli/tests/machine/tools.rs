@@ -120,8 +120,9 @@ fn tools_that_say_something_else_are_refused() {
 #[test]
 fn tools_that_never_stop_talking_are_stopped() {
     if may_run() {
+        // By what they said: they are not waited for as long as they may take.
         let rows = with_tools(Some("exec yes"), 3);
-        all_failed(&rows, |told| !told.is_empty());
+        all_failed(&rows, |told| !told.is_empty() && !told.contains("was killed"));
     }
 }
 

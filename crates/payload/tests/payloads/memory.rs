@@ -3,7 +3,7 @@
 use std::ptr::from_ref;
 
 #[path = "../../image/memory.rs"]
-mod memory;
+mod ours;
 
 const LENGTHS: [usize; 8] = [0, 1, 7, 8, 9, 31, 64, 100];
 
@@ -19,14 +19,14 @@ fn moves_and_copies() {
             let (mut ours, mut theirs) = (bytes(), bytes());
             let start = ours.as_mut_ptr();
             // SAFETY: all offsets plus lengths are within the 256 bytes.
-            let returned = unsafe { memory::memmove(start.add(to), start.add(from), len) };
+            let returned = unsafe { ours::memmove(start.add(to), start.add(from), len) };
             assert_eq!(returned, ours[to..].as_mut_ptr());
             theirs.copy_within(from..from + len, to);
             assert_eq!(ours, theirs, "{len} bytes from {from} to {to}");
         }
         let (source, mut target) = (bytes(), [0xee; 256]);
         // SAFETY: both have 256 bytes.
-        unsafe { memory::memcpy(target.as_mut_ptr().wrapping_add(3), source.as_ptr(), len) };
+        unsafe { ours::memcpy(target.as_mut_ptr().wrapping_add(3), source.as_ptr(), len) };
         assert!(target[3..3 + len] == source[..len] && target[..3] == [0xee; 3]);
         assert!(target[3 + len..].iter().all(|byte| *byte == 0xee));
     }
@@ -38,7 +38,7 @@ fn sets() {
     for len in LENGTHS {
         let mut target = [1u8; 256];
         // SAFETY: the range is within the 256 bytes.
-        unsafe { memory::memset(target.as_mut_ptr().wrapping_add(5), 0x1ab, len) };
+        unsafe { ours::memset(target.as_mut_ptr().wrapping_add(5), 0x1ab, len) };
         assert!(target[5..5 + len].iter().all(|byte| *byte == 0xab));
         assert!(target[..5].iter().chain(&target[5 + len..]).all(|byte| *byte == 1));
     }
@@ -54,7 +54,7 @@ fn compares() {
                 let mut right = bytes();
                 right[at] = value;
                 // SAFETY: both have 256 bytes.
-                let ours = unsafe { memory::memcmp(from_ref(&left[0]), from_ref(&right[0]), len) };
+                let ours = unsafe { ours::memcmp(from_ref(&left[0]), from_ref(&right[0]), len) };
                 assert_eq!(
                     ours.signum(),
                     left[..len].cmp(&right[..len]) as i32,

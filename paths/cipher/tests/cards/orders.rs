@@ -152,14 +152,15 @@ fn by_rank_the_first_has_all_until_it_wants_no_more() {
     for [first, second, third] in &seen {
         assert!((*first == 512 || *second == 0) && (*second == 512 || *third == 0), "{seen:?}");
     }
-    // Who has the first rank comes first though another has asked before: without it `last` would begin.
+    // Who has the first rank begins though another has asked before. (Where somebody else takes the processor during its turn, that
+    // ends early and the round goes on with the next.)
     let [last, first, _] = &mut tenants;
     for _ in 0..5 {
         let before = requests(&served);
         [&mut *last, &mut *first].into_iter().for_each(Backlog::again);
         let has_waited = || {
             let done = requests(&served);
-            assert!(done[0] == before[0] || done[1] == before[1] + 512, "{before:?}, then {done:?}");
+            assert!(done[0] == before[0] || done[1] > before[1], "{before:?}, then {done:?}");
             done.iter().sum::<u64>() < before.iter().sum::<u64>() + 2 * 512
         };
         engine.work(has_waited).unwrap();
