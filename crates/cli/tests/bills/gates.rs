@@ -1,7 +1,8 @@
 //! `tollway bill`: real gates of a real path, added up.
 
 use crate::program::turn::turn;
-use crate::program::{Bench, SHORT, is_quiet, told};
+use crate::program::{Bench, SHORT, told};
+use crate::quiet::is_quiet;
 use serde_json::Value;
 
 /// The only bill of a document.

@@ -12,3 +12,5 @@ mod prices;
 #[path = "../program/mod.rs"]
 mod program;
 mod programs;
+#[path = "../../../host/testing/quiet.rs"]
+mod quiet;

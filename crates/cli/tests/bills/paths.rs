@@ -82,8 +82,8 @@ fn are_explained(way: &[&str], times: &str) {
             "{way:?}, {names} names: {found} of {lo} to {hi}"
         );
     }
-    // Without the tolls of further names both would be billed the same.
-    assert!(deep.billed > 1.1 * short.billed, "{way:?}: {} ns and {} ns", deep.billed, short.billed);
+    // By one price list: without the tolls of further names both would be billed the same.
+    assert!(deep.billed > 1.02 * short.billed, "{way:?}: {} ns and {} ns", deep.billed, short.billed);
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::process::Output;
 
 use crate::eventually::eventually;
 use crate::program::turn::turn;
-use crate::program::{Bench, SHORT, is_quiet, told};
+use crate::program::{Bench, SHORT, told};
+use crate::quiet::is_quiet;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tollway_core::{Error, Requirement};
@@ -174,15 +175,15 @@ fn a_guests_card_that_dies_is_replaced_with_its_guest() {
             })
         };
         let card = || bench.processes().into_iter().find(is_card);
-        let mut first = None;
-        eventually("a card is started", || {
-            first = card();
-            first.is_some()
-        });
         eventually("it begins", || bench.trials().len() >= 3);
-        let pid = Pid::from_raw(first.clone().unwrap().parse().unwrap()).unwrap();
-        kill_process(pid, Signal::KILL).unwrap();
-        eventually("another card is started", || card().is_some_and(|other| Some(other) != first));
+        let mut killed = None;
+        eventually("a card is killed", || {
+            // It may end by itself meanwhile, with its block.
+            killed = card();
+            let pid = killed.as_deref().and_then(|pid| Pid::from_raw(pid.parse().unwrap()));
+            pid.is_some_and(|pid| kill_process(pid, Signal::KILL).is_ok())
+        });
+        eventually("another card is started", || card().is_some_and(|other| Some(other) != killed));
     });
 }
 

@@ -1,8 +1,9 @@
 //! The path `entropy` through the laboratory: a curve of many tenants with its frozen predictions, in threads and in
 //! micro-guests, and the published chain in a guest with Linux.
 
+use crate::program::Bench;
 use crate::program::turn::turn;
-use crate::program::{Bench, is_quiet};
+use crate::quiet::is_quiet;
 use serde_json::Value;
 use tollway_core::{CpuFeature, Requirement};
 use tollway_host::requirement::{check, skip_test};

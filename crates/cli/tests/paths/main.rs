@@ -20,6 +20,8 @@ mod other_host;
 mod pause;
 #[path = "../program/mod.rs"]
 mod program;
+#[path = "../../../host/testing/quiet.rs"]
+mod quiet;
 mod reproductions;
 mod run_time;
 mod sshd;

@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use crate::program::turn::turn;
-use crate::program::{Bench, SHORT, is_quiet};
+use crate::program::{Bench, SHORT};
+use crate::quiet::is_quiet;
 use serde_json::Value;
 use tollway_store::{PointState, Store};
 

@@ -160,12 +160,6 @@ pub fn has_signal(process: u32, mask: &str, signal: i32) -> bool {
     u64::from_str_radix(mask.trim(), 16).unwrap() & 1 << (signal - 1) != 0
 }
 
-/// Whether the tests have the machine to themselves, by TOLLWAY_REQUIRE: then what is about speed alone is asserted too.
-pub fn is_quiet() -> bool {
-    let demanded = std::env::var("TOLLWAY_REQUIRE").unwrap_or_default();
-    demanded.split([',', ' ']).any(|word| word == "quiet")
-}
-
 /// Says why something is not tested here; fails where TOLLWAY_REQUIRE wants it tested.
 pub fn skip(what: &str, needs: &str, remedy: &str) {
     tollway_host::requirement::skip_test(&[needs], &format!("{what} → {remedy}"));

@@ -59,8 +59,9 @@ fn a_ping_pong_across_two_processors() {
     near("sleeps", of_calls(&counts, |calls| calls.slept), voluntary, voluntary / 50 + 50);
     near("wake-ups made and had", made, had, had / 50 + 50);
     near("wake-ups and sleeps", had, voluntary, voluntary / 20 + 50);
-    // An interrupt that comes in a call wakes as if the call did.
-    near("here", of_calls(&counts, |calls| calls.woke_here), 0, ROUNDS / 50);
+    // An interrupt that comes in a call wakes as if the call did, more often where others are busy.
+    let here = of_calls(&counts, |calls| calls.woke_here);
+    assert!(here < made / 4, "{here} here, {made} across");
 }
 
 /// Wake-ups of those who had slept on another processor, idle or not.

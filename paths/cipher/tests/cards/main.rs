@@ -18,6 +18,8 @@ mod orders;
 mod pause;
 mod priorities;
 mod public_keys;
+#[path = "../../../../crates/host/testing/quiet.rs"]
+mod quiet;
 mod recorded;
 mod standing;
 mod suite;

@@ -9,6 +9,7 @@ use tollway_host::clock::hz;
 use tollway_host::requirement::skip_test;
 
 use crate::in_threads::{self, Times};
+use crate::quiet::is_quiet;
 
 fn plan(name: &str, axes: &[(&str, Value)]) -> Plan {
     in_threads::point(&tollway_cipher::path(), name, axes).unwrap().0
@@ -28,12 +29,6 @@ fn played_for_long(name: &str, axes: &[(&str, Value)]) -> (Spread, Tally) {
 
 /// Milliseconds of a long window.
 const LONG: f64 = 400.0;
-
-/// Whether nobody else has the processors: only then it is judged how much is done in a time.
-fn is_quiet() -> bool {
-    let demanded = std::env::var("TOLLWAY_REQUIRE").unwrap_or_default();
-    demanded.split([',', ' ']).any(|word| word == "quiet")
-}
 
 fn played(name: &str, axes: &[(&str, Value)]) -> (Spread, Tally) {
     let (spread, tally) = play(name, axes).unwrap_or_else(|error| panic!("{name} {axes:?}: {error}"));

@@ -3,7 +3,6 @@
 //! What the neighbours wait is held against what they wait beside the same crowd while it keeps to the rules: as many threads that
 //! ask for as much, as processors are had in turns in either case.
 
-use std::env;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,6 +16,7 @@ use tollway_virtio::socket::{Listener, Meeting};
 
 use super::attacker::{Attacker, Tally};
 use super::large::{kills, punches_holes};
+use super::quiet::is_quiet;
 use super::resources::Resources;
 use super::tables::{Swapped, swap};
 use super::tenancy::PATIENCE;
@@ -38,13 +38,6 @@ const SLOWER: u32 = 2;
 /// And how much longer besides: the crowd's threads have the processors in turns, and whether one answer in a hundred meets a turn
 /// or two (of 3 ms) more is chance.
 const BESIDES: Duration = Duration::from_millis(5);
-
-/// Whether nobody else has the processors, as `make hostile` says by `quiet` in `TOLLWAY_REQUIRE`: what others take may fall into one
-/// round and not the other, and no answer of a hundred is held against another then. That each comes is judged always.
-fn is_quiet() -> bool {
-    let demanded = env::var("TOLLWAY_REQUIRE").unwrap_or_default();
-    demanded.split([',', ' ']).any(|word| word == "quiet")
-}
 
 #[test]
 fn a_crowd_of_hostile_tenants_harms_nobody() {

@@ -10,6 +10,8 @@ mod messages;
 mod pair;
 #[path = "../../../../crates/host/testing/pause.rs"]
 mod pause;
+#[path = "../../../../crates/host/testing/quiet.rs"]
+mod quiet;
 mod resources;
 mod stall;
 mod tables;

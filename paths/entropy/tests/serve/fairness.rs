@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tollway_entropy::engine::serve::{Server, Status};
 
-use super::is_quiet;
 use super::numbered::Numbered;
 use super::pause::pause;
 use super::player::{Player, serve, words};
+use super::quiet::is_quiet;
 
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "modest"];
 

@@ -10,10 +10,6 @@ mod numbered;
 #[path = "../../../../crates/host/testing/pause.rs"]
 mod pause;
 mod player;
+#[path = "../../../../crates/host/testing/quiet.rs"]
+mod quiet;
 mod tiny;
-
-/// Whether nobody else has the processors: only then rates are judged.
-fn is_quiet() -> bool {
-    let demanded = std::env::var("TOLLWAY_REQUIRE").unwrap_or_default();
-    demanded.split([',', ' ']).any(|word| word == "quiet")
-}
