@@ -273,6 +273,7 @@ mod tests {
     use std::io::{BufRead, BufReader, Write};
     use std::process::Command;
 
+    use crate::eventually::eventually;
     use tollway_core::{Clock, Ticks, Window};
 
     use super::super::keeper;
@@ -296,8 +297,11 @@ mod tests {
             let (console, mut said) = UnixStream::pair().unwrap();
             said.write_all(b"first words\nlast words\n").unwrap();
             let console = Console::new(console).unwrap();
+            eventually("it has been read", || {
+                console.last_lines().is_some_and(|lines| lines.ends_with("last words"))
+            });
             let machine = Arc::new(Machine::new("fake".into(), process, console, lifeline, vec![ours]));
-            inside.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+            inside.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
             let requests = BufReader::new(inside.try_clone().unwrap());
             Fake { machine, inside, _lifeline, requests }
         }
@@ -323,7 +327,7 @@ mod tests {
         }
 
         fn is_killed(&self) -> bool {
-            self.machine.wait(Duration::from_millis(200))
+            self.machine.wait(Duration::from_secs(60))
         }
     }
 
@@ -347,8 +351,14 @@ mod tests {
         }
     }
 
+    /// For what does not come.
     fn soon() -> Instant {
         Instant::now() + Duration::from_millis(300)
+    }
+
+    /// For what comes.
+    fn in_a_minute() -> Instant {
+        Instant::now() + Duration::from_secs(60)
     }
 
     #[test]
@@ -371,7 +381,7 @@ mod tests {
         ] {
             let mut fake = Fake::new();
             fake.says(&line);
-            let error = fake.machine.wait_for_hellos(soon()).unwrap_err().to_string();
+            let error = fake.machine.wait_for_hellos(in_a_minute()).unwrap_err().to_string();
             assert!(error.contains(why) && error.contains("fake"), "{line:?}: {error}");
             assert!(error.contains("first words | last words"), "{line:?}: {error}");
             assert!(fake.is_killed(), "{line:?}");
@@ -389,7 +399,7 @@ mod tests {
             assert!(error.contains("in time"), "{error}");
             // At once, though the process may not have been reaped: who asks next must not be given this one.
             assert!(fake.machine.is_lost());
-            assert!(begun.elapsed() < Duration::from_secs(3) && fake.is_killed());
+            assert!(begun.elapsed() < Duration::from_secs(60) && fake.is_killed());
         }
     }
 
@@ -398,7 +408,7 @@ mod tests {
         let fake = Fake::new();
         fake.machine.kill();
         fake.inside.shutdown(Shutdown::Both).unwrap();
-        let error = fake.machine.wait_for_hellos(soon()).unwrap_err().to_string();
+        let error = fake.machine.wait_for_hellos(in_a_minute()).unwrap_err().to_string();
         assert!(error.contains("signal: 9"), "{error}");
     }
 
@@ -415,9 +425,10 @@ mod tests {
         for (deed, why) in deeds {
             let mut fake = Fake::new();
             fake.says_hello(None);
-            let mut agent = fake.machine.agent(0, soon()).unwrap();
+            let mut agent = fake.machine.agent(0, in_a_minute()).unwrap();
             deed(&mut fake);
-            let error = agent.ask(3, To::Finish, soon()).unwrap_err().to_string();
+            let until = if why.ends_with("in time") { soon() } else { in_a_minute() };
+            let error = agent.ask(3, To::Finish, until).unwrap_err().to_string();
             assert!(error.contains(why), "{why}: {error}");
             assert!(fake.is_killed(), "{why}");
         }
@@ -427,11 +438,11 @@ mod tests {
     fn an_agent_that_crashed_is_told_apart_and_its_successor_is_used() {
         let mut fake = Fake::new();
         fake.says_hello(None);
-        let mut agent = fake.machine.agent(0, soon()).unwrap();
+        let mut agent = fake.machine.agent(0, in_a_minute()).unwrap();
         fake.says_hello(Some("signal: 11"));
-        let error = agent.ask(3, To::Finish, soon()).unwrap_err().to_string();
+        let error = agent.ask(3, To::Finish, in_a_minute()).unwrap_err().to_string();
         assert!(error.contains("it ended (signal: 11)"), "{error}");
-        assert!(!fake.is_killed());
+        assert!(!fake.machine.wait(Duration::from_millis(200)));
         drop(agent);
         assert_eq!(fake.hears().command, To::Finish);
         assert_eq!(fake.hears(), Request { actor: ITSELF, command: To::End });
@@ -439,14 +450,14 @@ mod tests {
         fake.replies(3, Answer::Made);
         fake.replies(ITSELF, Answer::Ended);
         protocol::send(&mut fake.inside, &Hello { pid: 9, ..fit() }).unwrap();
-        assert_eq!(fake.machine.agent(0, soon()).unwrap().hello().pid, 9);
+        assert_eq!(fake.machine.agent(0, in_a_minute()).unwrap().hello().pid, 9);
     }
 
     #[test]
     fn an_agent_that_does_not_end_is_not_waited_for_without_end() {
         let mut fake = Fake::new();
         fake.says_hello(None);
-        drop(fake.machine.agent(0, soon()).unwrap());
+        drop(fake.machine.agent(0, in_a_minute()).unwrap());
         let error = fake.machine.agent(0, soon()).err().unwrap().to_string();
         assert!(error.contains("did not end in time"), "{error}");
         assert!(fake.is_killed());
@@ -456,7 +467,7 @@ mod tests {
     fn a_port_has_one_agent_at_a_time() {
         let mut fake = Fake::new();
         fake.says_hello(None);
-        let _agent = fake.machine.agent(0, soon()).unwrap();
+        let _agent = fake.machine.agent(0, in_a_minute()).unwrap();
         let error = fake.machine.agent(0, soon()).err().unwrap().to_string();
         assert!(error.contains("in use"), "{error}");
         assert!(fake.machine.agent(1, soon()).err().unwrap().to_string().contains("no number 1"));
@@ -479,7 +490,7 @@ mod tests {
     fn windows_are_told_in_the_guests_clock() {
         let mut fake = Fake::new();
         fake.says_hello(None);
-        let mut agent = fake.machine.agent(0, soon()).unwrap();
+        let mut agent = fake.machine.agent(0, in_a_minute()).unwrap();
         let window =
             Window { warm: 1 << 50, open: (1 << 50) + 10, close: (1 << 50) + 20, batch: 3, planted: 4 };
         assert!(agent.send(1, To::Run(window)).unwrap_err().to_string().contains("not known"));
@@ -498,7 +509,7 @@ mod tests {
     fn a_clock_of_another_rate_is_refused() {
         let mut fake = Fake::new();
         fake.says_hello(None);
-        let mut agent = fake.machine.agent(0, soon()).unwrap();
+        let mut agent = fake.machine.agent(0, in_a_minute()).unwrap();
         let answering = std::thread::spawn(|| asked_for_clock(fake, |ours| ours / 2));
         let error = loop {
             match agent.synchronise() {
