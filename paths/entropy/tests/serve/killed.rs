@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::eventually::eventually;
-use super::is_quiet;
 use super::numbered::{Numbered, number};
 use super::player::{Player, serve, words};
+use super::quiet::is_quiet;
 
 /// Waits until each tenant has drawn from the server of that number.
 fn is_drawn_from(server: u64, sockets: &[PathBuf]) {
