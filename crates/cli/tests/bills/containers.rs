@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::eventually::eventually;
 use crate::program::priced::bench;
-use crate::program::{Bench, skip, told};
+use crate::program::{Bench, checked, skip};
 use serde_json::Value;
 
 /// Where a namespace's last number is set: the next process has the one after it (proc(5)).
@@ -122,7 +122,7 @@ fn a_program_in_a_container_has_the_counts_that_it_has_outside() {
     let (bench, busy) = (bench(), Busy::begin());
     for _ in 0..times() {
         let mut outside = bench.tollway(&["bill", "--json", "--"]);
-        let (out, _) = told(&outside.args(copies().split(' ')).output().unwrap(), 0);
+        let (out, _) = checked(&outside.args(copies().split(' ')).output().unwrap(), 0);
         assert_eq!(copied(&serde_json::from_str(&out).unwrap()), (BYTES, BYTES), "outside");
         for (container, (by, says)) in CONTAINERS.into_iter().zip(WAYS) {
             let bill: Value = serde_json::from_str(&billed_as(&bench, container, "--json", &busy)).unwrap();
@@ -162,7 +162,7 @@ fn with_cap_bpf_and_cap_perfmon_the_kernels_tracepoints_are_used() {
         unshare.args(CONTAINERS[0]).args(["--kill-child", "setpriv", "--inh-caps=-all", &bounding]);
         unshare.args([env!("CARGO_BIN_EXE_tollway"), "bill", "--json", "--"]).args(copies().split(' '));
         bench.set_up(&mut unshare);
-        let (out, _) = told(&unshare.output().unwrap(), 0);
+        let (out, _) = checked(&unshare.output().unwrap(), 0);
         let bill: Value = serde_json::from_str(&out).unwrap();
         assert_eq!((copied(&bill), &bill["watching"]["by"]), ((BYTES, BYTES), &by.into()), "{bounding}");
         let unseen = bill["watching"]["unseen"].to_string();
@@ -209,7 +209,7 @@ fn a_live_bill_in_a_container_is_of_the_process_there() {
     let script = "echo $(($1 - 1)) > /proc/sys/kernel/ns_last_pid
         (while :; do kill -0 $$; done) & [ $! -eq $1 ]
         \"$0\" bill --live --by kernel --pid $1 --for 2500ms; kill $!";
-    let (out, _) = told(&contained(&bench, CONTAINERS[0], script, busy.number()).output().unwrap(), 0);
+    let (out, _) = checked(&contained(&bench, CONTAINERS[0], script, busy.number()).output().unwrap(), 0);
     let seconds = out.matches("sum of the tolls").count();
     assert!(seconds >= 2 && out.matches("\nkill ").count() >= seconds, "{out}");
     assert!(!out.contains("/dev/zero"), "{out}");
@@ -262,7 +262,7 @@ fn a_number_that_is_used_again_in_a_container_is_billed_as_the_process_that_has_
         let mut seen = BTreeSet::new();
         goes_on_once_watched(&bench, &mut seen);
         goes_on_once_watched(&bench, &mut seen);
-        let (out, _) = told(&running.wait_with_output().unwrap(), 0);
+        let (out, _) = checked(&running.wait_with_output().unwrap(), 0);
         let bills = serde_json::Deserializer::from_str(&out).into_iter::<Value>();
         let found: Vec<_> = bills.map(|bill| copied(&bill.unwrap())).collect();
         assert_eq!(found, [(BYTES, BYTES), (BYTES, BYTES)]);
@@ -290,7 +290,7 @@ fn a_program_in_a_container_is_billed_by_the_number_that_it_has_outside() {
         let number = outside.unwrap();
         let bill = bench.tollway(&["bill", "--json", "--by", "kernel", "--pid", &number]).spawn().unwrap();
         goes_on_once_watched(&bench, &mut BTreeSet::new());
-        let (out, _) = told(&bill.wait_with_output().unwrap(), 0);
+        let (out, _) = checked(&bill.wait_with_output().unwrap(), 0);
         assert_eq!(copied(&serde_json::from_str(&out).unwrap()), (BYTES, BYTES), "{container:?}");
         assert!(running.wait().unwrap().success());
     }

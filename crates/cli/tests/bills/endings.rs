@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use crate::eventually::eventually;
 use crate::filter::forbid;
 use crate::program::priced::bench;
-use crate::program::{Bench, skip, told};
+use crate::program::{Bench, checked, skip};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -86,7 +86,7 @@ fn where_bpf_is_refused_it_is_counted_by_ptrace_and_that_is_said() {
     for error in [libc::ENOSYS, libc::EOPNOTSUPP, libc::EPERM] {
         let mut command = bench.tollway(&["bill", "--", "true"]);
         forbid(&mut command, &[libc::SYS_bpf], error);
-        let (_, err) = told(&command.output().unwrap(), 0);
+        let (_, err) = checked(&command.output().unwrap(), 0);
         let says = ["counted by ptrace", "by the kernel's tracepoints all of it could be seen", "seccomp"];
         let number = format!("os error {error}");
         for text in says.into_iter().chain([number.as_str()]) {
@@ -105,7 +105,7 @@ fn where_ptrace_is_refused_as_well_proc_is_looked_at_and_that_is_said() {
     ] {
         let mut command = bench.tollway(&["bill", "--", "sh", "-c", "exit 7"]);
         forbid(&mut command, calls, error);
-        let (_, err) = told(&command.output().unwrap(), 7);
+        let (_, err) = checked(&command.output().unwrap(), 7);
         assert!(err.contains("what /proc tells"), "{calls:?} {error}: {err}");
         assert!(err.contains("by ptrace each call could be seen by itself"), "{err}");
         assert!(err.contains("ptrace(2) is refused here"), "{err}");
@@ -113,7 +113,7 @@ fn where_ptrace_is_refused_as_well_proc_is_looked_at_and_that_is_said() {
     // Where this way is asked for there is no other.
     let mut command = bench.tollway(&["bill", "--by", "ptrace", "--", "true"]);
     forbid(&mut command, &[libc::SYS_ptrace], libc::EPERM);
-    let (_, err) = told(&command.output().unwrap(), 125);
+    let (_, err) = checked(&command.output().unwrap(), 125);
     assert!(err.contains("ptrace(2) is refused here"), "{err}");
 }
 
@@ -167,7 +167,7 @@ fn a_signal_to_tollway_ends_the_program_and_the_bill_is_shown() {
         for signal in [Signal::HUP, Signal::INT, Signal::TERM] {
             let child = sleeping(&bench, way, &["sleep", "601.75"], 1);
             kill_process(Pid::from_child(&child), signal).unwrap();
-            let (_, err) = told(&child.wait_with_output().unwrap(), 143);
+            let (_, err) = checked(&child.wait_with_output().unwrap(), 143);
             assert!(err.contains("The bill of sleep 601.75"), "{way}, {signal:?}: {err}");
         }
     }
@@ -186,7 +186,7 @@ fn a_signal_to_the_process_group_ends_the_program_and_the_bill_is_shown() {
             let process = Pid::from_child(&child);
             kill_process(process, signal).unwrap();
             kill_process_group(process, signal).unwrap();
-            let (_, err) = told(&child.wait_with_output().unwrap(), code);
+            let (_, err) = checked(&child.wait_with_output().unwrap(), code);
             assert!(err.contains("The bill of sleep 601.75"), "{way}, {name}: {err}");
             assert!(err.contains(&format!("ended by {name}")) && !err.contains("reset"), "{way}: {err}");
         }
@@ -213,7 +213,7 @@ fn a_signal_ends_a_program_at_once_whose_child_lives() {
             eventually("tollway ends", || state(&format!("/proc/{}", child.id())) == Some('Z'));
             // It has the streams of the program, and would keep them open.
             drop(Cleared(&bench));
-            let (_, err) = told(&child.wait_with_output().unwrap(), code);
+            let (_, err) = checked(&child.wait_with_output().unwrap(), code);
             assert!(err.contains("The bill of sh -c"), "{way}, {signal:?}: {err}");
             let is_named = way == "proc" || err.contains("which it began and which still runs");
             assert!(is_named, "{way}, {signal:?}: {err}");
@@ -248,7 +248,7 @@ fn exit_codes_are_those_of_env_and_timeout() {
     }
     // An error of tollway's own is told from one of the program's, and of the command line it stays what it is.
     let mut command = bench.tollway(&["bill", "--", "true"]);
-    let (_, err) = told(&command.env("TOLLWAY_STORE", "/proc/nosuch/tollway.db").output().unwrap(), 125);
+    let (_, err) = checked(&command.env("TOLLWAY_STORE", "/proc/nosuch/tollway.db").output().unwrap(), 125);
     assert!(err.contains("/proc/nosuch"), "{err}");
     bench.ends(&["bill", "--for", "1x", "--", "true"], 2);
     bench.ends(&["bill", "--per", "nosuchcall", "--", "true"], 2);

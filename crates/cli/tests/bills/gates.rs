@@ -1,7 +1,7 @@
 //! `tollway bill`: real gates of a real path, added up.
 
 use crate::program::turn::turn;
-use crate::program::{Bench, SHORT, told};
+use crate::program::{Bench, SHORT, checked};
 use crate::quiet::is_quiet;
 use serde_json::Value;
 
@@ -58,9 +58,9 @@ fn a_run_of_the_store_is_shown_again() {
     let output = bench.tollway(&measured).output().unwrap();
     // With so few blocks it may close or not.
     let code = output.status.code().filter(|code| [0, 3].contains(code)).unwrap();
-    let (first, _) = told(&output, code);
+    let (first, _) = checked(&output, code);
     let (again, _) =
-        told(&bench.tollway(&["bill", "--of", "1", "--html", "again.html"]).output().unwrap(), 0);
+        checked(&bench.tollway(&["bill", "--of", "1", "--html", "again.html"]).output().unwrap(), 0);
     assert_eq!(first, again);
     assert!(again.contains("Bill of capture after") && again.contains("unexplained"), "{again}");
     for page in ["first.html", "again.html"] {
@@ -73,7 +73,7 @@ fn a_run_of_the_store_is_shown_again() {
 fn what_cannot_be_billed_is_refused_with_the_remedy() {
     let bench = Bench::with(SHORT);
     let refused = |arguments: &[&str], says: &[&str]| {
-        let (_, err) = told(&bench.tollway(arguments).output().unwrap(), 2);
+        let (_, err) = checked(&bench.tollway(arguments).output().unwrap(), 2);
         for word in says {
             assert!(err.contains(word), "{arguments:?} does not say `{word}`:\n{err}");
         }

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use crate::eventually::eventually;
 use crate::program::priced::{bench, prices};
-use crate::program::{Bench, SHORT, skip, told};
+use crate::program::{Bench, SHORT, checked, skip};
 use serde_json::Value;
 
 /// What is said where prices are measured.
@@ -23,7 +23,7 @@ fn is_root() -> bool {
 fn billed(bench: &Bench, arguments: &[&str], with: impl FnOnce(&mut Command)) -> (Value, String) {
     let mut command = bench.tollway(&[&["bill", "--json"], arguments].concat());
     with(&mut command);
-    let (out, err) = told(&command.output().unwrap(), 0);
+    let (out, err) = checked(&command.output().unwrap(), 0);
     (serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}")), err)
 }
 
@@ -103,7 +103,7 @@ fn a_first_bill_measures_what_it_needs_and_the_next_finds_it() {
     ) else {
         return;
     };
-    let (out, err) = told(&output, 0);
+    let (out, err) = checked(&output, 0);
     assert!(out.contains("home/tollway/prices-") && !err.contains(MEASURES), "{out}{err}");
 }
 
@@ -124,7 +124,7 @@ fn what_root_measured_is_for_all_and_root_believes_what_is_only_roots() {
     ) else {
         return;
     };
-    let (out, err) = told(&output, 0);
+    let (out, err) = checked(&output, 0);
     let lines: Vec<&str> = out.lines().collect();
     assert_eq!(lines[..4], ["755", "644", "644", "2"], "{out}{err}");
     assert!(lines[4].starts_with("prices-"), "{out}");
@@ -308,7 +308,7 @@ fn one_that_is_ended_by_another_program_measures_nothing_more() {
     eventually("it is started", sleeps);
     let ended = Command::new("kill").args(["-TERM", &watching.id().to_string()]).status().unwrap();
     assert!(ended.success());
-    let (_, err) = told(&watching.wait_with_output().unwrap(), 143);
+    let (_, err) = checked(&watching.wait_with_output().unwrap(), 143);
     assert!(err.contains("were not measured, as it was interrupted") && !err.contains(MEASURES), "{err}");
     assert!(err.contains("The bill of sleep 61.75") && err.contains("no toll"), "{err}");
 }

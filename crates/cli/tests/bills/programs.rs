@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::eventually::eventually;
 use crate::program::priced::bench;
-use crate::program::{Bench, skip, told};
+use crate::program::{Bench, checked, skip};
 use serde_json::{Value, json};
 
 /// Whether the kernel's tracepoints can be used here.
@@ -120,7 +120,7 @@ fn what_no_toll_is_like_is_unexplained() {
 fn the_program_is_as_if_it_were_alone() {
     let bench = bench();
     let (out, err) =
-        told(&bench.tollway(&["bill", "--", "sh", "-c", "echo said; exit 7"]).output().unwrap(), 7);
+        checked(&bench.tollway(&["bill", "--", "sh", "-c", "echo said; exit 7"]).output().unwrap(), 7);
     assert_eq!(out, "said\n");
     assert!(err.contains("The bill of sh -c echo said; exit 7"), "{err}");
     let killed = bill(&bench, &["--", "sh", "-c", "kill -9 $$"], 137);
@@ -358,7 +358,7 @@ fn changes_speak_where_they_apply_and_save_what_they_say() {
             "one-core" => &["taskset", "-c", "0", python, "-c", script],
             _ => &[python, "-c", script],
         };
-        let (out, _) = told(&changed.args(words).env(variable, value).output().unwrap(), 0);
+        let (out, _) = checked(&changed.args(words).env(variable, value).output().unwrap(), 0);
         let after: Value = serde_json::from_str(&out).unwrap();
         let (had, has) = (often(&before, less), often(&after, less));
         assert!(had >= 500.0 && has < 0.2 * had, "{name}: {had} of {less} before, and {has} after");
@@ -402,7 +402,7 @@ fn every_start_reads_the_same_input() {
     input.seek(SeekFrom::Start(9)).unwrap();
     let says = "wc -l >> seen";
     let watching = ["bill", "--runs", "2", "--try", "one-core", "--rounds", "2", "--", "sh", "-c", says];
-    told(&bench.tollway(&watching).stdin(input).output().unwrap(), 0);
+    checked(&bench.tollway(&watching).stdin(input).output().unwrap(), 0);
     // Two that are watched, one that finds cold caches, and two rounds of two.
     assert_eq!(fs::read_to_string(bench.file("seen")).unwrap(), "2\n".repeat(2 + 1 + 4));
 }
@@ -416,7 +416,7 @@ fn an_interrupted_watch_ends_the_program() {
     eventually("it is started", sleeps);
     let killed = Command::new("kill").args(["-TERM", &watching.id().to_string()]).status().unwrap();
     assert!(killed.success());
-    let (_, err) = told(&watching.wait_with_output().unwrap(), 143);
+    let (_, err) = checked(&watching.wait_with_output().unwrap(), 143);
     assert!(err.contains("The bill of sleep 61.25") && !sleeps(), "{err}");
     let (again, _) = bench.ends(&["report"], 0);
     assert!(again.contains("The bill of sleep 61.25"), "{again}");
@@ -438,7 +438,7 @@ fn a_limit_of_processor_time_is_foretold_and_tried() {
     if String::from_utf8_lossy(&output.stderr).contains("a control group with a limit of processor time: ") {
         return skip("a limit of processor time", "cgroup", "run as root, with control groups mounted");
     }
-    let (out, _) = told(&output, 0);
+    let (out, _) = checked(&output, 0);
     let bill: Value = serde_json::from_str(&out).unwrap();
     let tried = &bill["tried"][0];
     let worked_at_once = number(&bill["ran"]) / 1e9 / number(&bill["watching"]["watched_s"]);
@@ -485,7 +485,7 @@ fn without_root() {
     if String::from_utf8_lossy(&output.stderr).contains("Permission denied") {
         return skip("a user without root", "root", "build where everybody may read the program");
     }
-    let (_, err) = told(&output, 0);
+    let (_, err) = checked(&output, 0);
     assert!(err.contains("by ptrace") && err.contains("3.00 k"), "{err}");
     assert!(err.contains("each call takes") && err.contains("µs longer by that"), "{err}");
     assert!(err.contains("run as root, or with CAP_BPF and CAP_PERFMON"), "{err}");

@@ -100,14 +100,14 @@ by      = ["tollway", "iperf3"]
     let tool = |title: &str| needs.iter().any(|tool| title.contains(tool));
     for (title, row) in &rows {
         match tool(title) {
-            true => assert!(told(row).contains("signal: 9") && row.state == "failed", "{title}: {row:?}"),
+            true => assert!(checked(row).contains("signal: 9") && row.state == "failed", "{title}: {row:?}"),
             false => assert_eq!((&*row.state, row.trials), ("done", RUNS), "{title}: {row:?}"),
         }
     }
     assert_eq!((rows.len(), rows.keys().filter(|title| tool(title)).count()), (7, 4), "{rows:?}");
 }
 
-fn told(row: &Row) -> &str {
+fn checked(row: &Row) -> &str {
     row.gone.as_deref().unwrap_or_default()
 }
 
@@ -202,7 +202,7 @@ fn a_guest_that_hangs_costs_its_row_and_no_other() {
     let rows = rows(&output, 3);
     only_fails(&rows, "256", &reasons, RUNS);
     let (_, row) = rows.iter().find(|(title, _)| title.contains("256")).unwrap();
-    assert!(told(row).contains("Linux guest"), "{row:?}");
+    assert!(checked(row).contains("Linux guest"), "{row:?}");
     println!("{row:?}");
 }
 
@@ -224,7 +224,7 @@ fn a_guest_that_is_killed_again_and_again_costs_its_row_and_no_other() {
     let rows = rows(&output, 3);
     only_fails(&rows, "256", &["signal: 9"], RUNS);
     let (_, row) = rows.iter().find(|(title, _)| title.contains("256")).unwrap();
-    assert!(told(row).contains("Linux guest"), "{row:?}");
+    assert!(checked(row).contains("Linux guest"), "{row:?}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::thread;
 
 use crate::eventually::eventually;
 use crate::program::rows::{Row, rows};
-use crate::program::{Bench, told};
+use crate::program::{Bench, checked};
 use tollway_host::requirement::skip_test;
 use tollway_store::Store;
 
@@ -192,7 +192,7 @@ fn part_store() {
     let store = folder.join("tollway.db");
     let mut command = bench.tollway(&["measure", "--preset-file", "short.toml", "--json"]);
     let output = command.env("TOLLWAY_STORE", &store).output().unwrap();
-    let (_, err) = told(&output, 1);
+    let (_, err) = checked(&output, 1);
     assert!(err.contains("no space left on its disk"), "{err}");
     let trials = |store: &Store| store.trials(store.runs().unwrap()[0].id).unwrap().len();
     let kept = trials(&Store::open_read_only(&store).unwrap());

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use crate::program::turn::turn;
-use crate::program::{Bench, SHORT, told};
+use crate::program::{Bench, SHORT, checked};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tollway_host::requirement::skip_test;
@@ -99,7 +99,7 @@ fn two_modes_that_are_the_same_are_compared_twice_on_this_machine() {
         bench.tollway(&modes(&[&words[..], &["--html", "modes.html", "--json"]].concat())).output().unwrap();
     let code = output.status.code().unwrap();
     assert!(matches!(code, 0 | 3), "{}", String::from_utf8_lossy(&output.stderr));
-    let (out, _) = told(&output, code);
+    let (out, _) = checked(&output, code);
     let found: Value = serde_json::from_str(&out).unwrap();
     let (figures, repeated) = (found["comparison"]["figures"].as_array().unwrap(), &found["repeated"]);
     assert!(!figures.is_empty() && figures.iter().all(|figure| figure["ratio"].is_object()), "{found:#}");
@@ -159,7 +159,7 @@ fn what_was_measured_before_ctrl_c_is_shown_and_gone_on_with() {
     let child = bench.tollway(&modes(&words)).spawn().unwrap();
     bench.wait_for_trials(2);
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    let (out, _) = told(&child.wait_with_output().unwrap(), 130);
+    let (out, _) = checked(&child.wait_with_output().unwrap(), 130);
     let found: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(found["modes"][1]["name"], "other");
     bench.nothing_stays_behind();

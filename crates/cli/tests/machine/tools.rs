@@ -105,7 +105,7 @@ fn tools_that_are_not_there_are_skipped_with_what_has_them() {
 fn tools_that_fail_are_quoted() {
     if may_run() {
         let rows = with_tools(Some("echo first; echo 'it has no wish to' >&2; exit 7"), 3);
-        all_failed(&rows, |told| told.contains("it has no wish to (exit status: 7)"));
+        all_failed(&rows, |reason| reason.contains("it has no wish to (exit status: 7)"));
     }
 }
 
@@ -113,7 +113,7 @@ fn tools_that_fail_are_quoted() {
 fn tools_that_say_something_else_are_refused() {
     if may_run() {
         let rows = with_tools(Some("printf '\\033[31m{\"jobs\": 5, \"end\": true}\\n'"), 3);
-        all_failed(&rows, |told| !told.is_empty());
+        all_failed(&rows, |reason| !reason.is_empty());
     }
 }
 
@@ -122,7 +122,7 @@ fn tools_that_never_stop_talking_are_stopped() {
     if may_run() {
         // By what they said: they are not waited for as long as they may take.
         let rows = with_tools(Some("exec yes"), 3);
-        all_failed(&rows, |told| !told.is_empty() && !told.contains("was killed"));
+        all_failed(&rows, |reason| !reason.is_empty() && !reason.contains("was killed"));
     }
 }
 
@@ -134,7 +134,7 @@ fn tools_that_hang_are_killed() {
     }
     let rows = with_tools(Some("exec sleep 1000"), 3);
     let words = ["killed", "stopped", "does not listen", "took longer"];
-    all_failed(&rows, |told| words.iter().any(|word| told.contains(word)));
+    all_failed(&rows, |reason| words.iter().any(|word| reason.contains(word)));
     println!("{rows:?}");
 }
 
@@ -152,5 +152,5 @@ fn a_postgresql_server_that_is_not_there_is_asked_for() {
     bench.nothing_stays_behind();
     let rows: Vec<_> = rows(&output, 3).into_iter().collect();
     assert_eq!(rows.len(), 1, "{rows:?}");
-    all_failed(&rows, |told| told.contains("PostgreSQL: error connecting"));
+    all_failed(&rows, |reason| reason.contains("PostgreSQL: error connecting"));
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 use crate::program::turn::turn;
-use crate::program::{Bench, SHORT, told};
+use crate::program::{Bench, SHORT, checked};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tollway_core::Requirement;
@@ -54,7 +54,7 @@ fn what_is_advised_is_measured_predicted_frozen_and_tried() {
     let output = bench.tollway(&arguments).output().unwrap();
     // On a busy machine a prediction may miss: it is told, by 3 and by a word.
     let code = output.status.code().filter(|code| [0, 3].contains(code)).unwrap_or(0);
-    let (out, _) = told(&output, code);
+    let (out, _) = checked(&output, code);
     let document: Value = serde_json::from_str(&out).unwrap();
     let (schema, _) = bench.ends(&["generate", "schema", "advice"], 0);
     let schema: Value = serde_json::from_str(&schema).unwrap();
@@ -120,7 +120,7 @@ fn called_off_it_keeps_what_was_measured() {
     let child = bench.tollway(&["capture", "advise"]).spawn().unwrap();
     bench.wait_for_trials(2);
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    let (out, err) = told(&child.wait_with_output().unwrap(), 130);
+    let (out, err) = checked(&child.wait_with_output().unwrap(), 130);
     assert!(out.is_empty() && err.contains("run 1 of the store keeps"), "{out}\n{err}");
     let store = Store::open_read_only(bench.file("tollway.db")).unwrap();
     assert_eq!(store.runs().unwrap()[0].state, RunState::Interrupted);
@@ -171,6 +171,6 @@ fn without_privileges_it_says_what_would_help() {
     if !err.contains("tollway:") {
         return println!("skipped: setpriv cannot run the program as nobody: {err}");
     }
-    let (_, err) = told(&output, 1);
+    let (_, err) = checked(&output, 1);
     assert!(err.contains("network namespaces") && err.contains("CAP_NET_ADMIN"), "{err}");
 }

@@ -5,7 +5,7 @@ use std::process::Output;
 
 use crate::eventually::eventually;
 use crate::program::turn::turn;
-use crate::program::{Bench, SHORT, told};
+use crate::program::{Bench, SHORT, checked};
 use crate::quiet::is_quiet;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -146,7 +146,7 @@ fn in_guests(disturb: impl FnOnce(&Bench)) {
     let running = bench.tollway(&["measure", "--preset-file", "short.toml", "--json"]).spawn().unwrap();
     disturb(&bench);
     let output: Output = running.wait_with_output().unwrap();
-    let (out, err) = told(&output, 0);
+    let (out, err) = checked(&output, 0);
     let document: Value = serde_json::from_str(&out).unwrap();
     let points = document["points"].as_array().unwrap();
     assert_eq!(points.len(), 4);

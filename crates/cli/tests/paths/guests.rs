@@ -8,7 +8,7 @@ use std::process::Output;
 
 use crate::eventually::eventually;
 use crate::program::turn::turn;
-use crate::program::{Bench, told};
+use crate::program::{Bench, checked};
 use rustix::process::{Pid, Signal, kill_process};
 use tollway_host::requirement::skip_test;
 
@@ -53,7 +53,7 @@ fn disturbed(disturb: impl FnOnce(&Bench)) {
     let running = bench.tollway(&["measure", "--preset-file", "short.toml", "--json"]).spawn().unwrap();
     disturb(&bench);
     let output: Output = running.wait_with_output().unwrap();
-    let (out, err) = told(&output, 0);
+    let (out, err) = checked(&output, 0);
     let document: serde_json::Value = serde_json::from_str(&out).unwrap();
     let points = document["points"].as_array().unwrap();
     assert_eq!(points.len(), 2);

@@ -1,7 +1,7 @@
 //! The path `ipc` through the laboratory: client and server as processes, on one core and on two, foretold before they are measured, and billed.
 
 use crate::filter::forbid;
-use crate::program::{Bench, told};
+use crate::program::{Bench, checked};
 use serde_json::Value;
 use tollway_core::Requirement;
 use tollway_host::requirement::test_has;
@@ -188,7 +188,7 @@ fn without_io_uring_its_points_are_skipped() {
         ));
         let mut command = bench.tollway(&["measure", "--preset-file", "short.toml", "--json"]);
         forbid(&mut command, &[libc::SYS_io_uring_setup], errno);
-        let (out, _) = told(&command.output().unwrap(), 0);
+        let (out, _) = checked(&command.output().unwrap(), 0);
         let document: Value = serde_json::from_str(&out).unwrap();
         let points = document["points"].as_array().unwrap();
         let of = |variant: &str| points.iter().find(|point| point["variant"] == variant).unwrap();

@@ -5,7 +5,7 @@ use std::process::{Child, Command};
 
 use crate::eventually::eventually;
 use crate::program::turn::turn;
-use crate::program::{Bench, SHORT, takes_interruptions, told};
+use crate::program::{Bench, SHORT, checked, takes_interruptions};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tollway_core::Requirement;
@@ -196,10 +196,10 @@ fn who_is_strict_is_told_by_an_exit_code_that_everything_is_lacking() {
     if String::from_utf8_lossy(&output.stderr).starts_with("setpriv:") {
         return println!("skipped: setpriv may not take privileges away: {output:?}");
     }
-    let (out, err) = told(&output, 1);
+    let (out, err) = checked(&output, 1);
     assert!(out.is_empty() && err.contains("CAP_"), "{out}\n{err}");
     assert!(!bench.file("tollway.db").exists(), "nothing was measured");
-    let (out, err) = told(&run(&["--strict"]).unwrap(), 4);
+    let (out, err) = checked(&run(&["--strict"]).unwrap(), 4);
     assert!(out.contains("skipped: ") && out.contains("CAP_"), "{out}\n{err}");
     let store = Store::open_read_only(bench.file("tollway.db")).unwrap();
     assert!(store.trials(RunId(1)).unwrap().is_empty(), "tolls of what cannot be had are of no use\n{err}");
@@ -218,7 +218,7 @@ fn who_asks_for_two_cores_and_has_one_is_told_so() {
         bench.set_up(&mut command);
         command.args(["--cpu-list", &first, env!("CARGO_BIN_EXE_tollway"), "ipc"]).args(application);
         let Ok(output) = command.output() else { return println!("skipped: no taskset") };
-        let (out, err) = told(&output, 1);
+        let (out, err) = checked(&output, 1);
         assert!(out.is_empty() && err.contains("2 processors") && !err.contains("toll "), "{out}\n{err}");
         assert!(!err.contains("measuring"), "{err}");
     }
@@ -235,7 +235,7 @@ fn who_may_have_few_descriptors_is_told_so() {
         let words = format!("ipc {of} --style sync --cores 1 --runs 2 --time 1 --json");
         let ours = env!("CARGO_BIN_EXE_tollway");
         command.args(["-c", &format!("{limit} && exec \"$0\" {words}"), ours]);
-        let (out, _) = told(&command.output().unwrap(), 0);
+        let (out, _) = checked(&command.output().unwrap(), 0);
         serde_json::from_str::<Value>(&out).unwrap()
     };
     let requests = "ping-pong --concurrency 100";
@@ -287,7 +287,7 @@ fn after_an_interruption_there_is_what_was_measured() {
     eventually("it begins", || takes_interruptions(child.id()));
     bench.wait_for_trials(60);
     interrupt(&child);
-    let (out, _) = told(&child.wait_with_output().unwrap(), 130);
+    let (out, _) = checked(&child.wait_with_output().unwrap(), 130);
     let swept: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(swept["interrupted"], true, "{swept}");
     bench.nothing_stays_behind();

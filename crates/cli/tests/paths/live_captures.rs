@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::asleep::process_falls_asleep;
 use crate::eventually::eventually;
 use crate::pause::pause;
-use crate::program::{Bench, SHORT, ends, has_signal, told};
+use crate::program::{Bench, SHORT, checked, ends, has_signal};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use serde_json::Value;
 use tollway_capture::engine::file::Reader;
@@ -64,7 +64,7 @@ impl Listening {
         let mut stdout = Vec::new();
         self.child.stdout.take().unwrap().read_to_end(&mut stdout).unwrap();
         self.said.read_to_end(&mut stderr).unwrap();
-        told(&Output { status: self.child.wait().unwrap(), stdout, stderr }, code)
+        checked(&Output { status: self.child.wait().unwrap(), stdout, stderr }, code)
     }
 
     fn called_off(self, signal: i32) -> (String, String) {
@@ -103,7 +103,7 @@ fn send(bench: &Bench, cable: &Cable, frames: u64, rate: &str) -> Value {
     ];
     let mut command = bench.tollway(&[&arguments[..], &["imix", "--json"]].concat());
     let output = cable.namespace().run(|| command.output()).unwrap().unwrap();
-    let report: Value = serde_json::from_str(&told(&output, 0).0).unwrap();
+    let report: Value = serde_json::from_str(&checked(&output, 0).0).unwrap();
     assert_eq!(
         report["sent"].as_u64().unwrap() + report["refused"].as_u64().unwrap(),
         frames.parse::<u64>().unwrap()
@@ -120,7 +120,7 @@ const FCS: u32 = 4;
 fn send_last(bench: &Bench, cable: &Cable) {
     let one = ["--count", "1", "--rate", "1k", "--match", "1", "--size", &LAST.to_string()];
     let mut command = bench.tollway(&[&["capture", "generate", "-i", Cable::LEFT], &one[..]].concat());
-    told(&cable.namespace().run(|| command.output()).unwrap().unwrap(), 0);
+    checked(&cable.namespace().run(|| command.output()).unwrap().unwrap(), 0);
 }
 
 /// Whether it is in a file, which somebody still writes.
@@ -283,7 +283,7 @@ fn more_queues_than_there_are_is_refused() {
     let arguments = ["capture", "-i", Cable::RIGHT, "-w", "x.pcap", "--source", "xdp", "--cores", "2"];
     let mut command = bench.tollway(&arguments);
     let output = cable.namespace().run(|| command.output()).unwrap().unwrap();
-    let (_, err) = told(&output, 2);
+    let (_, err) = checked(&output, 2);
     assert!(err.contains("--cores 2") && err.contains("right has 1"), "{err}");
 }
 
@@ -292,7 +292,7 @@ fn an_interface_may_be_given_by_its_number() {
     let Some(cable) = cable() else { return };
     let bench = Bench::with(SHORT);
     let mut list = bench.tollway(&["capture", "-D"]);
-    let (out, _) = told(&cable.namespace().run(|| list.output()).unwrap().unwrap(), 0);
+    let (out, _) = checked(&cable.namespace().run(|| list.output()).unwrap().unwrap(), 0);
     let right =
         |line: &str| line.split_once(&format!(".{} ", Cable::RIGHT)).map(|(number, _)| number.to_owned());
     let number = out.lines().find_map(right).unwrap();
@@ -424,7 +424,7 @@ fn a_live_filter_with_a_loop_is_refused_but_in_user_space() {
         let mut command =
             bench.tollway(&["capture", "-i", Cable::RIGHT, "-w", "a.pcap", "--filter-in", place, filter]);
         let output = cable.namespace().run(|| command.output()).unwrap().unwrap();
-        let (_, err) = told(&output, 2);
+        let (_, err) = checked(&output, 2);
         for says in ["the kernel's classic BPF takes no backward jumps", "--filter-in user"] {
             assert!(err.contains(says), "{err}");
         }
@@ -443,7 +443,7 @@ fn frames_sent_to_an_end_that_is_down_are_refused_and_said_to_be() {
     let mut command = bench.tollway(&arguments);
     let down = || tollway_wire::set_up(Cable::RIGHT, false).map(|()| command.output());
     let output = cable.namespace().run(down).unwrap().unwrap().unwrap();
-    let (out, err) = told(&output, 1);
+    let (out, err) = checked(&output, 1);
     assert!(out.contains("sent       0 frames") && !out.contains("frames/s"), "{out}");
     assert!(out.contains("50 frames, 50 of them since the interface had no carrier"), "{out}");
     assert!(err.contains("interface left: it had no carrier for 50 frames"), "{err}");

@@ -9,7 +9,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Output};
 
-use crate::program::{Bench, ends, told};
+use crate::program::{Bench, checked, ends};
 use crate::sshd::{Sshd, Surroundings, is_possible, is_root};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -53,7 +53,7 @@ fn nothing_stays_there(bench: &Bench) {
 
 /// What it says on standard error where it cannot begin.
 fn refused(bench: &Bench, mut command: Command) -> String {
-    let (_, said) = told(&command.output().unwrap(), 1);
+    let (_, said) = checked(&command.output().unwrap(), 1);
     assert!(said.contains(" → "), "{said}");
     bench.nothing_stays_behind();
     assert!(!bench.file("tollway.db").exists(), "a run was begun");
@@ -76,7 +76,7 @@ fn processor_and_memory_of_another_host_have_figures() {
     let suite =
         ["machine", "suite", "--quick", "--part", "cpu,memory", "--runs", "2", "--time", "2", "--json"];
     let output = on(&bench, &sshd, &suite).output().unwrap();
-    let (out, said) = told(&output, 0);
+    let (out, said) = checked(&output, 0);
     nothing_stays_there(&bench);
     let document: Value = serde_json::from_str(&out).unwrap();
     let points = document["points"].as_array().unwrap();
@@ -131,7 +131,7 @@ tenant  = "linux-guest"
     let surroundings =
         Surroundings { first: Some(first), by: format!("taskset -c {cpu}"), ..Surroundings::default() };
     let sshd = Sshd::start(&bench, &surroundings);
-    told(&on(&bench, &sshd, &["measure", "--preset-file", "short.toml"]).output().unwrap(), 0);
+    checked(&on(&bench, &sshd, &["measure", "--preset-file", "short.toml"]).output().unwrap(), 0);
     nothing_stays_there(&bench);
     let (store, run) = newest(&bench);
     let spec = store.run(run).unwrap().spec;
@@ -148,7 +148,7 @@ tenant  = "linux-guest"
     assert!(skipped(&two.state).contains("this process may run on 1"), "{:?}", two.state);
     assert!(skipped(&guests.state).contains("Linux guests on another host"), "{:?}", guests.state);
     // Its figures are not those of this machine: there is nothing to go on with here.
-    let (_, said) = told(&bench.tollway(&["measure", "--resume"]).output().unwrap(), 1);
+    let (_, said) = checked(&bench.tollway(&["measure", "--resume"]).output().unwrap(), 1);
     assert!(said.contains("no run of this store is unfinished"), "{said}");
 }
 
@@ -165,7 +165,7 @@ fn its_file_is_gone_while_it_runs_and_all_is_gone_when_the_program_is_killed() {
     child.wait().unwrap();
     nothing_stays_there(&bench);
     // What was measured is kept, and can be gone on with, there and not here.
-    let (_, said) = told(&bench.tollway(&["measure", "--resume"]).output().unwrap(), 1);
+    let (_, said) = checked(&bench.tollway(&["measure", "--resume"]).output().unwrap(), 1);
     assert!(said.contains("on another host") && said.contains("--on"), "{said}");
     let before = bench.trials().len();
     let mut child = on(&bench, &sshd, &["measure", "--resume"]).spawn().unwrap();
@@ -185,7 +185,7 @@ fn an_interruption_ends_it_in_order() {
     let child = measuring(&bench, &sshd);
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, Signal::INT).unwrap();
-    told(&child.wait_with_output().unwrap(), 130);
+    checked(&child.wait_with_output().unwrap(), 130);
     nothing_stays_there(&bench);
 }
 
@@ -197,7 +197,7 @@ fn without_connection(signal: Signal) -> String {
     sshd.signal_sessions(signal);
     ends(&mut child);
     let output: Output = child.wait_with_output().unwrap();
-    let (_, said) = told(&output, 3);
+    let (_, said) = checked(&output, 3);
     // What was stopped hears that nobody is there any longer.
     drop(sshd);
     nothing_stays_there(&bench);
@@ -251,7 +251,7 @@ fn who_cannot_be_reached_is_told_with_a_remedy() {
     command.args(["--on", &format!("ssh:127.0.0.1:{nobody}")]).env("TOLLWAY_SSH", "ssh -F none");
     let said = refused(&bench, command);
     assert!(said.contains("Connection refused") && said.contains("have sshd run there"), "{said}");
-    let (_, said) = told(&bench.tollway(&["measure", "null", "--on", "node"]).output().unwrap(), 2);
+    let (_, said) = checked(&bench.tollway(&["measure", "null", "--on", "node"]).output().unwrap(), 2);
     assert!(said.contains("ssh:user@host"), "{said}");
 }
 
@@ -269,7 +269,7 @@ fn configuration_for_people_does_not_keep_the_agent_from_running() {
     fs::write(&configuration, for_people).unwrap();
     let client = sshd.client().replace("-F none", &format!("-F {}", configuration.display()));
     let mut command = on(&bench, &sshd, &["measure", "null", "--runs", "2"]);
-    told(&command.env("TOLLWAY_SSH", client).output().unwrap(), 0);
+    checked(&command.env("TOLLWAY_SSH", client).output().unwrap(), 0);
     nothing_stays_there(&bench);
 }
 
@@ -334,7 +334,7 @@ fn a_folder_that_is_full_or_runs_no_programs_is_told_with_a_remedy() {
         let other = bench.file("other");
         fs::create_dir(&other).unwrap();
         let mut command = on(&bench, &sshd, &["measure", "null", "--runs", "2"]);
-        told(&command.env("TOLLWAY_SSH_FOLDER", &other).output().unwrap(), 0);
+        checked(&command.env("TOLLWAY_SSH_FOLDER", &other).output().unwrap(), 0);
         bench.nothing_stays_behind();
         assert_eq!(fs::read_dir(&other).unwrap().count(), 0);
     }

@@ -84,7 +84,7 @@ impl Bench {
 
     /// Runs it to its end, which is this exit code, without a panic; returns standard output and standard error.
     pub fn ends(&self, arguments: &[&str], code: i32) -> (String, String) {
-        told(&self.tollway(arguments).output().unwrap(), code)
+        checked(&self.tollway(arguments).output().unwrap(), code)
     }
 
     /// Processes that belong to this folder.
@@ -134,7 +134,7 @@ impl Bench {
 }
 
 /// Checks exit code and that nothing panicked.
-pub fn told(output: &Output, code: i32) -> (String, String) {
+pub fn checked(output: &Output, code: i32) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(code), "{out}\n{err}");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::Output;
 
-use super::told;
+use super::checked;
 
 /// What became of a row.
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ pub struct Row {
 
 /// The rows of a document on standard output, by title; the run must have ended with this exit code.
 pub fn rows(output: &Output, code: i32) -> BTreeMap<String, Row> {
-    let (out, err) = told(output, code);
+    let (out, err) = checked(output, code);
     let document: serde_json::Value =
         serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}\n{err}"));
     let row = |point: &serde_json::Value| {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::eventually::eventually;
-use crate::program::{Bench, SHORT, skip, takes_interruptions, told};
+use crate::program::{Bench, SHORT, checked, skip, takes_interruptions};
 use serde_json::{Value, json};
 use tollway_capture::engine::file::pcapng::{self, Described};
 use tollway_capture::engine::file::{Output, Reader, Resolution, pcap};
@@ -239,7 +239,7 @@ fn called_off_before_a_header_came_or_after_it() {
         }
         // SAFETY: it asks for a signal to a process of our own that nobody has waited for.
         assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
-        let (_, err) = told(&child.wait_with_output().unwrap(), code);
+        let (_, err) = checked(&child.wait_with_output().unwrap(), code);
         assert!(err.contains(says), "{err}");
     }
 }
@@ -788,7 +788,7 @@ fn time_zones_are_read_as_by_the_c_library_and_what_is_none_is_told_once() {
         String::from_utf8(output.unwrap().stdout).unwrap().trim().to_owned()
     };
     let in_zone = |zone: &str, arguments: &[&str]| {
-        told(
+        checked(
             &bench
                 .tollway(&[&["capture", "-r", "web.pcap", "-c", "3"], arguments].concat())
                 .env("TZ", zone)
@@ -837,14 +837,14 @@ fn full_disks_are_told_and_what_fitted_is_whole() {
     assert!(err.contains("/dev/full") && err.contains("No space left"), "{err}");
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = bench.tollway(&["capture", "-r", "web.pcap"]).stdout(full).output().unwrap();
-    let (_, err) = told(&output, 1);
+    let (_, err) = checked(&output, 1);
     assert!(err.contains(" 0 captured") && err.contains("standard output at byte 0: No space"), "{err}");
     // 4 KiB of text, of which the last line is not whole.
     let script = "ulimit -f 8; exec \"$0\" capture -r web.pcap > printed";
     let mut command = Command::new("sh");
     command.args(["-c", script, env!("CARGO_BIN_EXE_tollway")]);
     bench.set_up(&mut command);
-    let (_, err) = told(&command.output().unwrap(), 1);
+    let (_, err) = checked(&command.output().unwrap(), 1);
     let lines = fs::read(bench.file("printed")).unwrap().iter().filter(|byte| **byte == b'\n').count();
     assert!(lines > 0 && err.contains(&format!(" {lines} captured")), "{lines}: {err}");
     // What lay in the buffer and could not be written is not captured.
@@ -860,7 +860,7 @@ fn full_disks_are_told_and_what_fitted_is_whole() {
             let mut command = Command::new("sh");
             command.args(["-c", &script, env!("CARGO_BIN_EXE_tollway")]);
             bench.set_up(&mut command);
-            let (out, err) = told(&command.output().unwrap(), 1);
+            let (out, err) = checked(&command.output().unwrap(), 1);
             assert!(err.contains("too large"), "{err}");
             let document: Value = serde_json::from_str(&out).unwrap();
             let packets = |name: &str| document["packets"][name].as_u64().unwrap();

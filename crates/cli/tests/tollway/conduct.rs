@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use crate::program::{SHORT, told};
+use crate::program::{SHORT, checked};
 use tollway_store::Store;
 
 fn tollway(folder: &Path, arguments: &[&str]) -> Command {
@@ -28,7 +28,7 @@ fn text(bytes: &[u8]) -> String {
 
 /// Runs, checks exit code and that nothing panicked; returns standard output and standard error.
 fn ends(folder: &Path, arguments: &[&str], code: i32) -> (String, String) {
-    told(&output(folder, arguments), code)
+    checked(&output(folder, arguments), code)
 }
 
 /// Ends with that code and says each of these on standard error.
@@ -55,7 +55,7 @@ fn what_standard_output_goes_to_is_not_replaced() {
         let out = fs::File::options().append(true).open(&file).unwrap();
         let mut command = tollway(folder.path(), &["bill", "--no-store", "-o", output, "--", "echo", "ran"]);
         let ended = command.stdout(out).output().unwrap();
-        let (_, err) = told(&ended, 2);
+        let (_, err) = checked(&ended, 2);
         assert!(err.contains("standard output") && err.contains("name another file"), "{err}");
         assert_eq!(fs::read_to_string(&file).unwrap(), "before\n");
     }

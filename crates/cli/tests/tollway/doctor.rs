@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use crate::program::{Bench, SHORT, skip, told};
+use crate::program::{Bench, SHORT, checked, skip};
 use rustix::process::geteuid;
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn examined(bench: &Bench, by: &[&str]) -> Option<Value> {
         skip("namespaces", "root", "allow mount and user namespaces, or run the tests as root");
         return None;
     }
-    Some(serde_json::from_str(&told(&output, 0).0).unwrap())
+    Some(serde_json::from_str(&checked(&output, 0).0).unwrap())
 }
 
 fn missing<'a>(document: &'a Value, what: &str) -> Option<&'a Value> {

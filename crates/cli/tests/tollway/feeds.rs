@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::asleep::{process_falls_asleep, sleeps_of};
 use crate::eventually::eventually;
 use crate::pause::pause;
-use crate::program::{self, Bench, SHORT, skip, told};
+use crate::program::{self, Bench, SHORT, checked, skip};
 use rand::{RngExt, SeedableRng};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
@@ -118,17 +118,17 @@ fn without_the_right_it_says_so_and_a_dry_run_works() {
         without_the_right(command).output().unwrap()
     };
     for arguments in [&["--once"][..], &[]] {
-        let (out, err) = told(&run(arguments), 1);
+        let (out, err) = checked(&run(arguments), 1);
         assert!(out.is_empty() && err.contains("CAP_SYS_ADMIN") && err.contains("--dry-run"), "{err}");
     }
     if !is_x86_feature_detected!("rdrand") {
         return skip("no dry run with RDRAND", "rdrand", "a processor that has it");
     }
-    let (out, err) = told(&run(&["--dry-run"]), 0);
+    let (out, err) = checked(&run(&["--dry-run"]), 0);
     assert_eq!(err, "");
     let first = "would feed  64 bytes of rdrand, 512 to 1, credited with 512 bits, at once and every 60 s\n";
     assert!(out.starts_with(first) && out.ends_with("nothing was fed\n"), "{out}");
-    let (out, _) = told(&run(&["--dry-run", "--raw", "--json"]), 0);
+    let (out, _) = checked(&run(&["--dry-run", "--raw", "--json"]), 0);
     let document: Value = serde_json::from_str(&out).unwrap();
     let plan = &document["plan"];
     assert_eq!((&plan["bytes"], &plan["bits"]), (&32_768.into(), &512.into()), "{plan}");

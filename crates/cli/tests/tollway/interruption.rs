@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::eventually::eventually;
 use crate::pause::pause;
-use crate::program::{Bench, SHORT, has_signal, told};
+use crate::program::{Bench, SHORT, checked, has_signal};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tollway_store::{RunState, Store};
 
@@ -40,7 +40,7 @@ fn the_first_keeps_and_shows_what_was_measured() {
         let before = bench.trials().len();
         // As a terminal does it: to the whole process group.
         kill_process_group(Pid::from_child(&child), signal).unwrap();
-        let (out, err) = told(&child.wait_with_output().unwrap(), 130);
+        let (out, err) = checked(&child.wait_with_output().unwrap(), 130);
         assert!(out.contains("system call (getppid)"), "{out}");
         assert!(!err.contains("warning"), "the interruption is told as a failure: {err}");
         assert_eq!(state(&bench), RunState::Interrupted);
@@ -59,7 +59,7 @@ fn it_is_heard_before_the_first_trial_too() {
             .is_ok_and(|store| store.runs().is_ok_and(|runs| runs.iter().any(|r| r.points > 0)))
     });
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    told(&child.wait_with_output().unwrap(), 130);
+    checked(&child.wait_with_output().unwrap(), 130);
     assert_eq!((state(&bench), bench.trials().len()), (RunState::Interrupted, 0));
 }
 
@@ -75,7 +75,7 @@ fn an_interrupted_run_leaves_the_older_report_where_it_has_no_figure_itself() {
             .is_ok_and(|store| store.runs().is_ok_and(|runs| runs.iter().any(|r| r.points > 0)))
     });
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    let (out, err) = told(&child.wait_with_output().unwrap(), 130);
+    let (out, err) = checked(&child.wait_with_output().unwrap(), 130);
     assert_eq!((state(&bench), bench.trials().len()), (RunState::Interrupted, 0));
     let read = |name: &str| std::fs::read_to_string(bench.file(name)).unwrap();
     assert!(read("report.html") == "the older one" && read("older.csv") == "older figures", "{err}");
@@ -96,7 +96,7 @@ fn the_second_ends_at_once_and_the_run_can_go_on() {
     eventually("the first is taken", || !has_signal(child.id(), "ShdPnd:", libc::SIGINT));
     pause(Duration::from_millis(100));
     kill_process(pid, Signal::INT).unwrap();
-    told(&child.wait_with_output().unwrap(), 130);
+    checked(&child.wait_with_output().unwrap(), 130);
     assert_eq!(bench.trials().len(), 1, "the running trial was waited for");
     bench.nothing_stays_behind();
     without_a_hole(&bench, 1);
@@ -111,7 +111,7 @@ fn a_comparison_that_is_interrupted_shows_what_there_is() {
     let arguments = ["compare", "--run", "self", "env:X=1", "--only", "getppid", "--runs", "1000"];
     let child = begun(&bench, &arguments);
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    let (out, _) = told(&child.wait_with_output().unwrap(), 130);
+    let (out, _) = checked(&child.wait_with_output().unwrap(), 130);
     assert!(out.contains("system call (getppid)"), "{out}");
     assert_eq!(state(&bench), RunState::Interrupted);
     bench.ends(&["compare", "--prove", "--dry-run"], 0);
@@ -128,7 +128,7 @@ fn is_unfinished(bench: &Bench) {
 fn said(bench: &Bench, arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = bench.tollway(arguments).output().unwrap();
     let code = output.status.code().filter(|code| [0, 3].contains(code));
-    let (out, err) = told(&output, code.unwrap_or_default());
+    let (out, err) = checked(&output, code.unwrap_or_default());
     (code, out, err)
 }
 
@@ -185,7 +185,7 @@ fn ciphers_that_were_measured_are_kept() {
     let bench = Bench::with(SHORT);
     let child = enciphering(&bench);
     kill_process_group(Pid::from_child(&child), Signal::INT).unwrap();
-    let (out, _) = told(&child.wait_with_output().unwrap(), 130);
+    let (out, _) = checked(&child.wait_with_output().unwrap(), 130);
     assert!(out.contains("neighbour") && out.contains("interrupted"), "{out}");
     let kept = std::fs::read_to_string(bench.file("kept.csv")).unwrap();
     assert!(kept.lines().count() == 3 && kept.contains("library"), "{kept}");

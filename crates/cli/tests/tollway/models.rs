@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::program::{Bench, SHORT, told};
+use crate::program::{Bench, SHORT, checked};
 use serde_json::Value;
 
 fn json(bench: &Bench, arguments: &[&str]) -> Value {
@@ -22,7 +22,7 @@ fn the_command_on_every_card_runs() {
         let mut shell = Command::new("sh");
         bench.set_up(&mut shell);
         shell.args(["-c", &format!("{} {line}", env!("CARGO_BIN_EXE_tollway"))]);
-        let (out, _) = told(&shell.output().unwrap(), 0);
+        let (out, _) = checked(&shell.output().unwrap(), 0);
         assert!(out.lines().count() > 1 && !out.contains("NaN"), "{out}");
     }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::asleep::process_falls_asleep;
 use crate::eventually::eventually;
 use crate::pause::pause;
-use crate::program::{Bench, SHORT, told};
+use crate::program::{Bench, SHORT, checked};
 use serde_json::Value;
 
 const BLOCK: usize = 2500;
@@ -24,7 +24,7 @@ fn test(bench: &Bench, options: &[&str], input: &[u8], code: i32) -> (Vec<u8>, S
     let mut command = bench.tollway(&[&["entropy", "test"], options].concat());
     let mut output = command.stdin(File::open(file).unwrap()).output().unwrap();
     let copied = std::mem::take(&mut output.stdout);
-    (copied, told(&output, code).1)
+    (copied, checked(&output, code).1)
 }
 
 fn number(said: &str, label: &str) -> Option<u64> {
@@ -121,7 +121,7 @@ fn blocks_are_counted_and_no_more_are_read() {
         let mut file = File::open(&path).unwrap();
         let mut command = bench.tollway(&["entropy", "test", "-c", count, "-b", "5"]);
         let output = command.stdin(file.try_clone().unwrap()).output().unwrap();
-        let (_, said) = told(&output, 0);
+        let (_, said) = checked(&output, 0);
         assert_eq!(file.stream_position().unwrap(), 4 + BLOCK as u64 * blocks);
         // Every five blocks, but not again where the last block is one of these; and at the end.
         let printed: Vec<u64> = said
@@ -258,7 +258,7 @@ fn outputs_that_close_or_are_full() {
     assert!(number(&said, "FIPS 140-2 successes").unwrap() >= 4, "{said}");
     let mut full = bench.tollway(&["entropy", "test", "--pipe"]);
     full.stdin(File::open("/dev/urandom").unwrap()).stdout(File::create("/dev/full").unwrap());
-    let (_, said) = told(&full.output().unwrap(), 11);
+    let (_, said) = checked(&full.output().unwrap(), 11);
     assert!(said.contains("rngtest: error writing to output: No space left"), "{said}");
     fs::write(bench.file("good"), recipe::stream("random 1 25008")).unwrap();
     for (options, into, why) in [
@@ -269,7 +269,7 @@ fn outputs_that_close_or_are_full() {
         let mut shell = Command::new("sh");
         bench.set_up(&mut shell);
         let line = format!("{} entropy test {options} < good >{into}", env!("CARGO_BIN_EXE_tollway"));
-        let (_, said) = told(&shell.args(["-c", &line]).output().unwrap(), 11);
+        let (_, said) = checked(&shell.args(["-c", &line]).output().unwrap(), 11);
         assert!(said.contains(&format!("rngtest: error writing to output: {why}")), "{line}: {said}");
     }
 }
@@ -309,5 +309,5 @@ fn what_cannot_be_has_rngtests_exit_codes() {
     let mut read_only = Command::new("sh");
     bench.set_up(&mut read_only);
     let closed = format!("{} entropy test <&-", env!("CARGO_BIN_EXE_tollway"));
-    told(&read_only.args(["-c", &closed]).output().unwrap(), 1);
+    checked(&read_only.args(["-c", &closed]).output().unwrap(), 1);
 }

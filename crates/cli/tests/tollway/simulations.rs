@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::eventually::eventually;
-use crate::program::{Bench, SHORT, takes_interruptions, told};
+use crate::program::{Bench, SHORT, checked, takes_interruptions};
 use serde_json::Value;
 use tollway_host::samplers::thread_time::process_of;
 
@@ -242,7 +242,7 @@ fn an_interruption_keeps_what_was_simulated() {
     // SAFETY: signals the child that was just started and is not yet waited for.
     assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
     let output = child.wait_with_output().unwrap();
-    let (out, _) = told(&output, 130);
+    let (out, _) = checked(&output, 130);
     let document: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(document["simulation"]["stopped_by"], "interruption");
     assert!(figure(&document, "response.mean", "simulated") > 0.0);
@@ -259,7 +259,7 @@ fn an_interruption_ends_the_chain_and_keeps_what_was_simulated() {
     bench.works_for(Duration::from_millis(500));
     // SAFETY: signals the child that was just started and is not yet waited for.
     assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
-    let (out, _) = told(&child.wait_with_output().unwrap(), 130);
+    let (out, _) = checked(&child.wait_with_output().unwrap(), 130);
     let document: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(document["simulation"]["stopped_by"], "customers");
     assert_eq!(document["chain"]["problem"], "interrupted");
@@ -279,7 +279,7 @@ fn a_dry_run_tells_what_the_chain_takes() {
         took = process_of(child.id() as i32).unwrap_or(took);
         child.try_wait().unwrap().is_some()
     });
-    self::told(&child.wait_with_output().unwrap(), 0);
+    self::checked(&child.wait_with_output().unwrap(), 0);
     let (told, took) = (told["seconds"].as_f64().unwrap(), took.as_secs_f64());
     assert!(told > 0.2 * took, "{told} s were told, {took} it took");
 }
@@ -332,7 +332,7 @@ fn a_specification_from_standard_input() {
     fs::write(bench.file("in.toml"), text).unwrap();
     let mut command = bench.tollway(&["simulate", "-", "--customers", "1e4", "--json"]);
     let output = command.stdin(fs::File::open(bench.file("in.toml")).unwrap()).output().unwrap();
-    let (out, _) = told(&output, 0);
+    let (out, _) = checked(&output, 0);
     let document: Value = serde_json::from_str(&out).unwrap();
     assert!(document["simulation"]["customers"].as_u64().unwrap() >= 80_000);
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::Stdio;
 
 use crate::asleep::process_falls_asleep;
-use crate::program::{Bench, SHORT, told};
+use crate::program::{Bench, SHORT, checked};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 /// What the program told whose standard input is a pipe that never lets a reader wait, and gets the text in two halves, the
@@ -23,7 +23,7 @@ fn read_in_halves(bench: &Bench, arguments: &[&str], text: &str) -> String {
     process_falls_asleep(child.id());
     to.write_all(second.as_bytes()).unwrap();
     drop(to);
-    told(&child.wait_with_output().unwrap(), 0).0
+    checked(&child.wait_with_output().unwrap(), 0).0
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::program::{Bench, SHORT, skip, told};
+use crate::program::{Bench, SHORT, checked, skip};
 use tollway_store::{RunState, Store};
 
 const MEASURE: &[&str] = &["measure", "--preset-file", "short.toml"];
@@ -81,7 +81,7 @@ fn on_a_small_disk(bench: &Bench, script: &str) -> Option<(String, String)> {
         skip("small file systems", "root", "allow mount namespaces, or run the tests as root");
         return None;
     }
-    Some(told(&inside(script).unwrap(), 0))
+    Some(checked(&inside(script).unwrap(), 0))
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn limit_on_file_size_is_told_and_the_run_goes_on_beyond_it() {
     command.args(["-c", script]);
     bench.set_up(&mut command);
     command.env("T", env!("CARGO_BIN_EXE_tollway"));
-    let (out, err) = told(&command.output().unwrap(), 0);
+    let (out, err) = checked(&command.output().unwrap(), 0);
     // 128 KiB are a store's beginning; and one whose output has no room at all is told as well, on its
     // standard error.
     assert_eq!(out, "limited: 1\nhistory: 0\nfirst: 0\nlisted: 1\nresumed: 0\n", "{err}");
