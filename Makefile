@@ -22,22 +22,21 @@ run: setup-run                 ## set up, build, run the main job: price list an
 
 program: agent                 ## build the program; its names and lines for debuggers are beside it, in tollway.debug
 	$(CARGO) build --release --package tollway --locked
-	scripts/debug-lines $(BUILT)/release/tollway
+	scripts/debug-lines $(BUILT)/release/tollway 25
 
 test: setup-test               ## set up and pass every test
 	@$(STAGE) --begin
 	@$(STAGE) format   $(CARGO) fmt --all --check
 	@$(STAGE) lint     $(CARGO) clippy --workspace $(FEATURES) --all-targets --locked -- --deny warnings
 	@$(STAGE) docs     env RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace $(FEATURES) --no-deps --locked
-	@$(STAGE) agent    $(MAKE) --no-print-directory agent
 	@$(STAGE) tests    scripts/tests --workspace $(FEATURES) --locked --no-fail-fast
 	@$(STAGE) guard    $(MAKE) --no-print-directory guard
 	@$(STAGE) --end
 
-# Of the crates that the program has too, nothing is compiled for it: only its last step is told to link statically.
+# Of the crates that the program has too, nothing is compiled for it: its build script has its last step link statically.
 agent:                         ## the static agent, for places where tollway is not
-	$(CARGO) rustc --release --package tollway-agent --bin tollway-agent --locked -- -C target-feature=+crt-static
-	scripts/debug-lines $(BUILT)/release/tollway-agent
+	$(CARGO) build --release --package tollway-agent --locked
+	scripts/debug-lines $(BUILT)/release/tollway-agent 11
 
 guard: setup-guard             ## instructions of hot paths, counted by valgrind, against the limits in their benches
 	scripts/tool gungraun-runner

@@ -1,7 +1,12 @@
 //! Tells builds apart: a number made of all the sources that an agent is built from. The program and the static agent
 //! of Linux guests have the same one, or measure different code.
+//!
+//! And has the agent linked statically: where it goes there are no libraries. The compiler's own way is a flag for all crates
+//! (`target-feature=+crt-static`), with which nothing could be shared that the program and the tests are built of. The flag
+//! only changes which libraries the last step names, so here that step alone is told.
 
 use std::collections::hash_map::DefaultHasher;
+use std::env;
 use std::fs;
 use std::hash::Hasher;
 use std::path::{Path, PathBuf};
@@ -40,6 +45,30 @@ fn main() {
         hasher.write(&content);
     }
     println!("cargo::rustc-env=TOLLWAY_BUILD={:016x}", hasher.finish());
+    link_statically();
+}
+
+/// Rust names the libraries of the C library and GCC's as shared ones. The linker first looks for them in a folder of ours,
+/// where each name leads to the archive instead (GNU ld's manual, "Implicit Linker Scripts"; LLD and mold read these too).
+fn link_statically() {
+    let folder = PathBuf::from(env::var_os("OUT_DIR").expect("cargo names it"));
+    let write = |library: &str, archives: &str| {
+        let script = folder.join(format!("lib{library}.so"));
+        fs::write(script, format!("GROUP ( {archives} )\n")).expect("a file for the linker");
+    };
+    for library in ["c", "dl", "m", "pthread", "rt", "util"] {
+        write(library, &format!("-l:lib{library}.a"));
+    }
+    // This one has no archive of its own: what is in it is in these (GCC's manual, "Link Options", -static-libgcc).
+    write("gcc_s", "-l:libgcc_eh.a -l:libgcc.a -l:libc.a");
+    let mut arguments = vec!["-static".to_owned(), "-no-pie".to_owned(), format!("-L{}", folder.display())];
+    if env::var_os("PROFILE").is_some_and(|profile| profile == "debug") {
+        // Guests of tests hold it in their memory. Of a release the names are kept, in a file of their own.
+        arguments.push("-Wl,--strip-all".to_owned());
+    }
+    for argument in arguments {
+        println!("cargo::rustc-link-arg-bin=tollway-agent={argument}");
+    }
 }
 
 /// Every file that is compiled into an agent, always in the same order.

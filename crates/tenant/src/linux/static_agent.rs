@@ -21,34 +21,37 @@ const BUILT: &str = "release";
 
 const REMEDY: &str = "build it with `make agent`, or name one with TOLLWAY_AGENT";
 
-/// The agent: the one that [`AGENT`] names, else one beside this program or where `make agent` puts it. Started once to
-/// hear whether it speaks this program's protocol, which takes some milliseconds.
+/// The agent: the one that [`AGENT`] names, else the first that fits of those beside this program and where `make agent` puts
+/// it. Each is started once to hear whether it speaks this program's protocol, which takes some milliseconds.
 ///
 /// # Errors
 /// [`Missing`] where there is none, or none that fits.
 pub fn find() -> Result<PathBuf, Missing> {
     let lacking = |reason: String| Missing::new("the agent of Linux guests", reason, REMEDY);
-    let found = match env::var_os(AGENT).filter(|named| !named.is_empty()) {
-        Some(named) => {
-            let named = PathBuf::from(named);
-            is_static(&named).map_err(|why| lacking(format!("{}: {why}", named.display())))?;
-            named
-        }
-        None => {
-            let own = env::current_exe().map_err(|e| lacking(format!("where this program is: {e}")))?;
-            let candidates = candidates(&own);
-            let fit = candidates.iter().find(|path| is_static(path).is_ok());
-            fit.cloned().ok_or_else(|| {
-                let places: Vec<String> = candidates.iter().map(|path| path.display().to_string()).collect();
-                lacking(format!("no static program is at {}", places.join(", ")))
-            })?
-        }
-    };
-    let executable = Executable { program: found.clone(), arguments: Vec::new(), environment: Vec::new() };
-    match Agent::start(&executable) {
-        Ok(_) => Ok(found),
-        Err(error) => Err(lacking(error.to_string())),
+    if let Some(named) = env::var_os(AGENT).filter(|named| !named.is_empty()) {
+        let named = PathBuf::from(named);
+        is_static(&named).map_err(|why| lacking(format!("{}: {why}", named.display())))?;
+        return fits(&named).map(|()| named).map_err(lacking);
     }
+    let own = env::current_exe().map_err(|e| lacking(format!("where this program is: {e}")))?;
+    let candidates = candidates(&own);
+    let mut unfit = None;
+    for candidate in candidates.iter().filter(|path| is_static(path).is_ok()) {
+        match fits(candidate) {
+            Ok(()) => return Ok(candidate.clone()),
+            Err(why) => unfit = unfit.or(Some(why)),
+        }
+    }
+    Err(lacking(unfit.unwrap_or_else(|| {
+        let places: Vec<String> = candidates.iter().map(|path| path.display().to_string()).collect();
+        format!("no static program is at {}", places.join(", "))
+    })))
+}
+
+/// Whether it is an agent of the same sources as this program.
+fn fits(agent: &Path) -> Result<(), String> {
+    let executable = Executable { program: agent.to_owned(), arguments: Vec::new(), environment: Vec::new() };
+    Agent::start(&executable).map(drop).map_err(|error| error.to_string())
 }
 
 /// Beside the program, and from there up to where cargo keeps a test's program and a target's folder.
@@ -95,6 +98,10 @@ mod tests {
         for own in ["/t/release/tollway", "/t/debug/deps/guests-0123"] {
             assert!(from(own).iter().any(|c| c == built), "{own}");
         }
+        // Tests have the one that was built with them.
+        let with_tests = from("/t/debug/deps/guests-0123");
+        let place = |path: &str| with_tests.iter().position(|c| c == Path::new(path)).unwrap();
+        assert!(place("/t/debug/tollway-agent") < place("/t/release/tollway-agent"));
         assert_eq!(from("/opt/bin/tollway")[0], Path::new("/opt/bin/tollway-agent"));
     }
 }
