@@ -5,10 +5,14 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use crate::eventually::eventually;
+use crate::pause::pause;
 use crate::program::priced::bench;
 use crate::program::{Bench, checked, skip};
 use serde_json::Value;
@@ -42,14 +46,23 @@ fn copies() -> String {
     format!("dd if=/dev/zero of=/dev/null bs=1 count={BYTES} status=none")
 }
 
-/// A process of the host that copies all the time.
+/// A process of the host that copies all the time: some bytes in each millisecond, so that those whom it is beside have the
+/// processors.
 struct Busy(Child);
 
 impl Busy {
     fn begin() -> Busy {
         let mut dd = Command::new("dd");
-        dd.args(["if=/dev/zero", "of=/dev/null", "bs=1"]);
-        Busy(dd.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+        dd.args(["of=/dev/null", "bs=1"]).stdin(Stdio::piped()).stderr(Stdio::null());
+        let mut dd = dd.spawn().unwrap();
+        let mut bytes = dd.stdin.take().unwrap();
+        // It ends when nobody reads any more.
+        thread::spawn(move || {
+            while bytes.write_all(&[0; 20]).is_ok() {
+                pause(Duration::from_millis(1));
+            }
+        });
+        Busy(dd)
     }
 
     fn number(&self) -> u32 {
@@ -212,7 +225,7 @@ fn a_live_bill_in_a_container_is_of_the_process_there() {
     let (out, _) = checked(&contained(&bench, CONTAINERS[0], script, busy.number()).output().unwrap(), 0);
     let seconds = out.matches("sum of the tolls").count();
     assert!(seconds >= 2 && out.matches("\nkill ").count() >= seconds, "{out}");
-    assert!(!out.contains("/dev/zero"), "{out}");
+    assert!(!out.contains("/dev/null"), "{out}");
 }
 
 /// A copy that has this number and waits for a line of the pipe `go`.

@@ -8,6 +8,8 @@ mod eventually;
 mod filter;
 mod gates;
 mod paths;
+#[path = "../../../host/testing/pause.rs"]
+mod pause;
 mod prices;
 #[path = "../program/mod.rs"]
 mod program;

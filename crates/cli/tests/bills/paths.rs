@@ -97,7 +97,7 @@ fn paths_of_sixteen_names_are_explained_by_the_kernels_tracepoints() {
         );
         return;
     }
-    are_explained(&["--by", "kernel", "--exact"], "200000");
+    are_explained(&["--by", "kernel", "--exact"], "100000");
 }
 
 #[test]

@@ -229,7 +229,7 @@ fn the_time_of_io_urings_threads_is_that_of_getrusage() {
     let Some(rings) = rings(&bench) else { return };
     let ways: &[&str] = if kernel_tells() { &["kernel", "ptrace", "proc"] } else { &["ptrace", "proc"] };
     for way in ways {
-        let arguments = ["bill", "--json", "--by", way, "--", &rings, "workers", "2000"];
+        let arguments = ["bill", "--json", "--by", way, "--", &rings, "workers", "1000"];
         let (out, said) = bench.ends(&arguments, 0);
         let bill: Value = serde_json::from_str(&out).unwrap();
         // In microseconds, the second that of other threads than the first.
@@ -428,12 +428,12 @@ fn an_interrupted_watch_ends_the_program() {
 #[test]
 fn a_limit_of_processor_time_is_foretold_and_tried() {
     let bench = bench();
-    let both = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done";
+    let both = "i=0; while [ $i -lt 250000 ]; do i=$((i+1)); done";
     // It says in which group it is, and what limits there are.
     let says = "(cat /proc/self/cgroup; cat /sys/fs/cgroup/cpu/tollway-*/cpu.cfs_quota_us /sys/fs/cgroup/tollway-*/cpu.max) >> seen 2>&1";
     fs::write(bench.file("both.sh"), format!("{says}; ({both}) & {both}; wait\n")).unwrap();
     let before = groups();
-    let limited = ["bill", "--json", "--try", "processor-limit", "--rounds", "3", "--", "sh", "both.sh"];
+    let limited = ["bill", "--json", "--try", "processor-limit", "--rounds", "2", "--", "sh", "both.sh"];
     let output = bench.tollway(&limited).output().unwrap();
     if String::from_utf8_lossy(&output.stderr).contains("a control group with a limit of processor time: ") {
         return skip("a limit of processor time", "cgroup", "run as root, with control groups mounted");
@@ -448,7 +448,7 @@ fn a_limit_of_processor_time_is_foretold_and_tried() {
     let lines = |of: &dyn Fn(&str) -> bool| seen.lines().filter(|line| of(line)).count();
     let limits = lines(&|line| line == "100000" || line == "100000 100000");
     let limited = lines(&|line| line.contains(":/tollway-"));
-    assert!(limits == 3 && limited == 3, "once in each round: {seen}");
+    assert!(limits == 2 && limited == 2, "once in each round: {seen}");
     assert_eq!(groups(), before);
 }
 

@@ -123,7 +123,7 @@ fn counted(arguments: &[&str]) -> Option<(Counts, Vec<f64>, Cost)> {
 #[test]
 fn calls_of_a_program_that_makes_few_are_exact() {
     let _alone = alone();
-    let Some((counts, made, cost)) = counted(&["paced", "4000"]) else { return };
+    let Some((counts, made, cost)) = counted(&["paced", "2000"]) else { return };
     let all = Counts { threads: counts.in_all(), ..counts.clone() };
     let (found, made) = (calls(&all, libc::SYS_getppid) as f64, made[0]);
     let Counts { counted, numbered, watched, .. } = counts;
@@ -138,7 +138,7 @@ fn calls_of_a_program_that_makes_few_are_exact() {
     assert_eq!(uncertainty(&counts, libc::SYS_getppid), 0.0);
     // Each time that what is counted changes, a call may be in both counts or in none.
     assert!((found - made).abs() < 20.0, "{found} for {made}");
-    for (number, children) in [(libc::SYS_exit_group, 401), (libc::SYS_wait4, 400)] {
+    for (number, children) in [(libc::SYS_exit_group, 201), (libc::SYS_wait4, 200)] {
         let found = calls(&all, number);
         assert!(found.abs_diff(children) < 3, "{number}: {found} for {children}");
     }
@@ -146,34 +146,34 @@ fn calls_of_a_program_that_makes_few_are_exact() {
 
 #[test]
 fn a_busy_loop_of_calls() {
-    scaled(&["steady", "3000", "100", "0"], libc::SYS_read);
+    scaled(&["steady", "1200", "100", "0"], libc::SYS_read);
 }
 
 #[test]
 fn a_ping_pong_on_one_processor() {
-    scaled(&["pings-for", "3000"], libc::SYS_read);
+    scaled(&["pings-for", "1200"], libc::SYS_read);
 }
 
 #[test]
 fn who_sleeps_most_of_the_time() {
-    scaled(&["steady", "3000", "1", "9"], libc::SYS_read);
+    scaled(&["steady", "2000", "1", "9"], libc::SYS_read);
 }
 
 #[test]
 fn who_works_in_step_with_a_period_of_a_tenth_of_a_second() {
-    scaled(&["steady", "5000", "50", "50"], libc::SYS_read);
+    scaled(&["steady", "2500", "50", "50"], libc::SYS_read);
 }
 
 #[test]
 fn processes_that_live_for_milliseconds() {
-    scaled(&["short-lives", "3000"], libc::SYS_read);
+    scaled(&["short-lives", "1200"], libc::SYS_read);
 }
 
 /// Of 40,000 threads that live for some microseconds 13,800 were found, ± 0.2 %: those that lived while nothing was counted had done nothing.
 #[test]
 fn threads_that_live_for_microseconds() {
     let _alone = alone();
-    let Some((counts, made, _)) = counted(&["one-by-one", "80000"]) else { return };
+    let Some((counts, made, _)) = counted(&["one-by-one", "40000"]) else { return };
     // Where the machine stops us for a tenth of a second there is no room for some thousands.
     let found = Found::of(&counts.in_all(), &counts, libc::SYS_getuid, made[0] - counts.lost as f64);
     println!("{found:?}, and {} for which there was no room", counts.lost);
@@ -189,7 +189,7 @@ fn calls_that_nobody_counts_anyway() {
 /// git clones.
 #[test]
 fn what_was_estimated_stays_when_a_program_makes_few_calls_again() {
-    within_its_interval(&["calms-down", "3000"], libc::SYS_getppid, 1.5);
+    within_its_interval(&["calms-down", "2000"], libc::SYS_getppid, 1.5);
 }
 
 /// Some threads of a program, by one of them and the first one.
@@ -222,7 +222,7 @@ fn both_ends_of_a_pipe_have_their_own_calls() {
     let (read, write, other) = (libc::SYS_read, libc::SYS_write, libc::SYS_getppid);
     let ends: [(IsOne, i64); 5] =
         [(is_here, read), (is_here, write), (is_there, read), (is_there, write), (is_here, other)];
-    let Some(found) = parts(&["copies", "1500"], &ends) else { return };
+    let Some(found) = parts(&["copies", "700"], &ends) else { return };
     for end in found {
         assert!(median(end.iter().map(Found::share).collect()) < SLACK, "{end:?}");
     }

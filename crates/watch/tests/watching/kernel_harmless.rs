@@ -124,7 +124,7 @@ fn a_watcher_that_is_killed_leaves_the_program_running() {
     }
     let folder = TempDir::new().unwrap();
     let attached = Killed(Command::new(same).arg("for-ever").stdin(Stdio::null()).spawn().unwrap());
-    for turn in 0..12u64 {
+    for turn in 0..8u64 {
         let text = folder.path().join(turn.to_string());
         let mut command = common::helper(&std::env::current_exe().unwrap(), HELPER);
         command.stdout(fs::File::create(&text).unwrap());
@@ -135,10 +135,10 @@ fn a_watcher_that_is_killed_leaves_the_program_running() {
         }
         let mut helper = Killed(command.spawn().unwrap());
         // At any moment: of these some are before it attaches.
-        if turn < 8 {
+        if turn < 5 {
             eventually("it watches", || told(&text).is_some());
         }
-        pause(Duration::from_millis(13 * turn));
+        pause(Duration::from_millis(19 * turn));
         helper.0.kill().unwrap();
         helper.0.wait().unwrap();
         runs(attached.0.id());

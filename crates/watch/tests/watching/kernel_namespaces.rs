@@ -104,7 +104,7 @@ fn program_in_its_own_pid_namespace_has_its_own_calls() {
 #[test]
 #[ignore = "is started by program_in_its_own_pid_namespace_has_its_own_calls"]
 fn started_within() {
-    for _ in 0..10 {
+    for _ in 0..4 {
         let mut watch = Watch::new(true, None).unwrap();
         let other = as_the_other();
         let mut child = watch.start(&mut command(&program(), &["floods", &EACH.to_string()])).unwrap();
@@ -146,7 +146,7 @@ fn program_that_is_attached_to_within_its_pid_namespace_has_its_own_calls() {
 #[test]
 #[ignore = "is started by program_that_is_attached_to_within_its_pid_namespace_has_its_own_calls"]
 fn attached_within() {
-    for _ in 0..10 {
+    for _ in 0..4 {
         let mut watch = Watch::new(false, None).unwrap();
         let other = as_the_other();
         let mut child = waiting(&format!("exec \"$0\" floods {EACH}"));

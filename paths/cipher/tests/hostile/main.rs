@@ -23,6 +23,7 @@ mod victim;
 use std::env;
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -36,10 +37,16 @@ fn chains_wanted() -> u64 {
     env::var("TOLLWAY_CHAINS").ok().map_or(30_000, |text| text.parse().unwrap())
 }
 
+/// Tests that wait for their turn, each in a thread of its own.
+static WAITING: AtomicUsize = AtomicUsize::new(0);
+
 /// One test at a time: what the process has is counted.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+    WAITING.fetch_add(1, Ordering::SeqCst);
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    WAITING.fetch_sub(1, Ordering::SeqCst);
+    alone
 }
 
 /// What the fuzz target `cipher-card` begins with, and has found.

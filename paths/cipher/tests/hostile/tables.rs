@@ -23,6 +23,7 @@ use tollway_host::shared::SharedPages;
 use tollway_virtio::frontend::{Agreed, Layout, Queue};
 use tollway_virtio::{Area, Span};
 
+use super::alone;
 use super::pause::pause;
 use super::tenancy::{PATIENCE, Served, encrypted};
 
@@ -62,6 +63,7 @@ const ACKNOWLEDGED: u64 = 1 << 3;
 /// queue that was switched off is not served.
 #[test]
 fn who_begins_anew_has_none_of_its_sessions() {
+    let _alone = alone();
     let served = Served::start(1, &Options::default());
     let text = vec![9; BYTES];
     let right = encrypted(&KEY, &IV, &text);

@@ -7,6 +7,8 @@ mod eventually;
 mod guests;
 mod identity;
 mod operator;
+#[path = "../../../../crates/host/testing/pause.rs"]
+mod pause;
 mod program;
 #[path = "../../../../paths/cipher/testing/tenancy.rs"]
 mod tenancy;
