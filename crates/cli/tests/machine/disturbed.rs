@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::eventually::eventually;
+use crate::pause::pause;
 use crate::program::Bench;
 use crate::program::namespaces::{behind, held_by, names};
 use crate::program::rows::{Row, only_fails, rows};
@@ -19,6 +20,9 @@ use tollway_host::scratch;
 use tollway_wire::{Namespace, set_up};
 
 const RUNS: u64 = 2;
+
+/// Between two looks at guests, which take seconds to boot: a look at all processes takes as long as a trial.
+const A_WHILE: Duration = Duration::from_millis(20);
 
 /// The turn of a test with guests, which would only slow each other down; `None` where there can be none.
 fn turn_of_guests() -> Option<MutexGuard<'static, ()>> {
@@ -220,7 +224,10 @@ fn is_pinned(guest: Pid) -> bool {
 fn a_guest_that_is_killed_again_and_again_costs_its_row_and_no_other() {
     let Some(_turn) = turn_of_guests() else { return };
     let bench = Bench::with(&preset(100, GUESTS));
-    let output = disturbed(&bench, || kill(&larger(&bench), Signal::KILL));
+    let output = disturbed(&bench, || {
+        pause(A_WHILE);
+        kill(&larger(&bench), Signal::KILL);
+    });
     let rows = rows(&output, 3);
     only_fails(&rows, "256", &["signal: 9"], RUNS);
     let (_, row) = rows.iter().find(|(title, _)| title.contains("256")).unwrap();
@@ -240,6 +247,7 @@ fn a_guest_whose_peer_at_the_wire_is_killed_is_replaced_with_it() {
     };
     let mut killed = None;
     let output = disturbed(&bench, || {
+        pause(A_WHILE);
         if killed.is_none() && !bench.trials().is_empty() {
             killed = guests().first().copied();
             kill(&killed.into_iter().collect::<Vec<_>>(), Signal::KILL);

@@ -201,11 +201,12 @@ fn under_strict_a_missing_requirement_is_exit_code_4() {
     let folder = folder();
     let one = rustix::thread::sched_getaffinity(None).unwrap();
     let first = (0..1024).find(|cpu| one.is_set(*cpu)).unwrap().to_string();
-    let arguments = ["measure", "crossings", "--only", "cache-line", "--only", "getppid", "--runs", "2"];
+    let preset = SHORT.replace("\"write-byte\"]", "\"cache-line\"]");
+    fs::write(folder.path().join("short.toml"), preset).unwrap();
     let strict = |more: &[&str]| {
         Command::new("taskset")
             .args(["-c", &first, env!("CARGO_BIN_EXE_tollway")])
-            .args(arguments)
+            .args(MEASURE)
             .args(more)
             .current_dir(folder.path())
             .output()

@@ -1,5 +1,5 @@
 //! A run that is killed at any moment: the store is intact, at most the running trial is lost, no agent stays behind,
-//! and `--resume` completes exactly what was planned. `TOLLWAY_KILLS` says how many runs are killed (default 12).
+//! and `--resume` completes exactly what was planned. `TOLLWAY_KILLS` says how many runs are killed (default 6).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -56,7 +56,7 @@ const COMPARE: &[&str] = &[
     "--only",
     "getppid",
     "--runs",
-    "8",
+    "2",
 ];
 
 /// What was under way when a run was killed.
@@ -172,7 +172,7 @@ fn kills() -> Option<u32> {
 
 #[test]
 fn killed_at_any_moment_it_goes_on_to_the_end() {
-    let stages = killed_so_often(kills().unwrap_or(12), 11, MEASURE, |bench| {
+    let stages = killed_so_often(kills().unwrap_or(6), 11, MEASURE, |bench| {
         complete(bench, POINTS, RUNS * REPEATS, 1);
     });
     if kills().is_some_and(|kills| kills >= 100) {
@@ -188,8 +188,8 @@ fn killed_at_any_moment_it_goes_on_to_the_end() {
 #[test]
 fn a_comparison_that_is_killed_goes_on_on_both_sides() {
     let repeats = tollway_lab::point::parse_preset("truth", TRUTH).unwrap().trial.repeats;
-    killed_so_often(kills().unwrap_or(12).div_ceil(4), 12, COMPARE, |bench| {
-        complete(bench, 2, 8 * repeats, 0);
+    killed_so_often(kills().unwrap_or(6).div_ceil(4), 12, COMPARE, |bench| {
+        complete(bench, 2, 2 * repeats, 0);
     });
 }
 

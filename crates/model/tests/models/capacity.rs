@@ -230,13 +230,19 @@ proptest! {
     }
 }
 
+/// Services whose transform is a formula: those of the example of M/G/1 are integrated at each of the ten thousands of
+/// points that a search asks for, which `hostile` does for its ends.
+const QUICK: &str = "hyperexponential(0.9, 50us, 0.1, 550us)";
+
 /// Every model, each of its parameters that can be varied, and each of its figures at its own example as a level: an
 /// answer that keeps it, or an error.
 #[test]
 fn every_model_can_be_planned_with() {
     let mut answers = 0;
     for model in all() {
-        let examples: Vec<(&str, &str)> = model.parameters.iter().map(|p| (p.name, p.example)).collect();
+        let example =
+            |p: &Parameter| if model.name == "mg1" && p.name == "service" { QUICK } else { p.example };
+        let examples: Vec<(&str, &str)> = model.parameters.iter().map(|p| (p.name, example(p))).collect();
         let at_example = model.solve(&model.given(examples.iter().copied()).unwrap()).unwrap();
         for varied in model.parameters {
             let others = examples.iter().copied().filter(|(name, _)| *name != varied.name);

@@ -65,14 +65,15 @@ fn near(found: f64, wanted: f64, share: f64) {
 
 #[test]
 fn a_clock_set_back_makes_no_second_server_and_no_second_rate() {
-    for seed in [1, 2, 3] {
+    // What passed at the step differs from queue to queue: of the others only the least and the hour are asked for.
+    for (seed, steps) in [(1, &[5.0, 40.0, 493.0, 3600.0][..]), (2, &[5.0, 3600.0])] {
         let customers = queue(500, seed);
         let right = fitted(&csv(&customers));
         let passed = |row: usize| customers[row][0] - customers[row - 1][0];
         // Just before one comes that comes soon after another, so that even 5 s back are less than what passed.
         let row = (250..500).find(|row| passed(*row) < 1.0).unwrap();
         let at = customers[row][0] - 1e-4;
-        for by in [5.0, 40.0, 493.0, 3600.0] {
+        for by in steps.iter().copied() {
             let found = fitted(&csv(&set_back(&customers, at, by)));
             let back = said(&found, &format!("line {}: the clock goes back there, by ", row + 2));
             near(back, by - passed(row), 0.005);
@@ -80,9 +81,9 @@ fn a_clock_set_back_makes_no_second_server_and_no_second_rate() {
             for name in ["lambda", "mu", "utilization", "gap.scv", "service.scv"] {
                 near(value(&found, name), value(&right, name), 0.02);
             }
+            let is_an_hour = notes(&found).contains("an hour, as at the end of summer time");
+            assert_eq!(is_an_hour, by == 3600.0, "{}", notes(&found));
         }
-        let an_hour = fitted(&csv(&set_back(&customers, at, 3600.0)));
-        assert!(notes(&an_hour).contains("an hour, as at the end of summer time"), "{}", notes(&an_hour));
     }
 }
 

@@ -99,18 +99,20 @@ fn whole_second_stamps_give_no_services_and_name_the_clock() {
     }
 }
 
-/// Five traces of a true model: 99.9 % of the binomial at 5 % lie up to 2.
+/// Three traces of a true model in each of six forms: 99.9 % of the binomial at 5 % lie up to 2 of 3, and up to 5 of all 18.
 #[test]
 fn stamps_finer_than_services_keep_rates_and_reject_no_true_model() {
+    let mut of_all = 0;
     for columns in [Columns::ArrivalEnd, Columns::ArrivalStartEnd, Columns::EndResponse] {
         // Of an end less a response a unit of half the service is too coarse already.
         let first = if columns == Columns::EndResponse { 0.05 } else { 0.1 };
         for (rates, unit) in [(RATES[0], first), (RATES[1], 0.001)] {
             let fits: Vec<Fit> =
-                (0..5).map(|seed| fitted(&queue(columns, rates, unit, 2000, seed))).collect();
+                (0..3).map(|seed| fitted(&queue(columns, rates, unit, 2000, seed))).collect();
             let rejected =
                 fits.iter().filter(|found| found.model("mm1").is_some_and(|mm1| mm1.rejected)).count();
-            assert!(rejected <= 2, "{columns:?} {rates:?}: rejected {rejected} of 5");
+            assert!(rejected <= 2, "{columns:?} {rates:?}: rejected {rejected} of 3");
+            of_all += rejected;
             for found in &fits {
                 near(found, "lambda", rates.0, 0.1);
                 near(found, "mu", rates.1, 0.1);
@@ -118,6 +120,7 @@ fn stamps_finer_than_services_keep_rates_and_reject_no_true_model() {
             }
         }
     }
+    assert!(of_all <= 5, "rejected {of_all} of 18");
 }
 
 #[test]

@@ -24,8 +24,10 @@ use tollway_tenant::protocol::{Answer, Command};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const MIB: usize = 1 << 20;
+/// Of a disk without a file system: a guest without KVM takes seconds for more.
+const DISK_MIB: u32 = 2;
 /// Above ext4's own size.
-const DISK_MIB: u32 = 16;
+const MOUNTED_MIB: u32 = 16;
 const WIRE: u32 = 259;
 
 /// A server of a vhost-user disk that is not ours: QEMU's.
@@ -143,8 +145,9 @@ fn content(boot: &Boot, format: &str, image: &Path) -> Vec<u8> {
     fs::read(raw.path()).unwrap()
 }
 
-fn contains(image: &[u8], text: &[u8]) -> bool {
-    image.windows(text.len()).any(|window| window == text)
+/// Whether a sector of an image begins so: whatever lies before a disk's content there is of whole sectors.
+fn has_sector(image: &[u8], begin: &[u8]) -> bool {
+    image.chunks(512).any(|sector| sector.starts_with(begin))
 }
 
 #[test]
@@ -152,7 +155,10 @@ fn every_device_does_what_it_is_for() {
     let Some((boot, _turn)) = boot() else { return };
     let begun = Instant::now();
     let server = DiskServer::start(boot, &patterned(50, 2 * MIB));
-    let disk = |format, mounted| GuestDevice::Disk { format, mib: DISK_MIB, mounted };
+    let disk = |format, mounted| {
+        let mib = if mounted { MOUNTED_MIB } else { DISK_MIB };
+        GuestDevice::Disk { format, mib, mounted }
+    };
     let socket = server.socket().display().to_string();
     let start = |devices| {
         let spec = GuestSpec { devices, ..GuestSpec::default() };
@@ -222,10 +228,10 @@ fn disks(boot: &Boot, guest: &LinuxGuest, agent: &mut Agent) {
     }
     let (luks, plain) = (fs::read(&images[2]).unwrap(), patterned(42, size));
     assert!(luks.len() >= size);
-    for at in (0..size).step_by(MIB) {
-        assert!(!contains(&luks, &plain[at..at + 16]), "byte {at} of the disk is readable in its image");
+    for at in (0..size).step_by(size / 16) {
+        assert!(!has_sector(&luks, &plain[at..at + 16]), "byte {at} of the disk is readable in its image");
     }
-    assert!(contains(&plain, &plain[MIB..MIB + 16]), "the search finds nothing");
+    assert!(has_sector(&plain, &plain[MIB..MIB + 16]), "the search finds nothing");
 }
 
 fn vhost_user_disk(server: &DiskServer, agent: &mut Agent) {
