@@ -74,7 +74,7 @@ pub struct Fingerprint {
     pub host: Option<String>,
 }
 
-/// Takes this machine's fingerprint, the rate of the run's clock included ([`clock::hz`], 50 ms when it is not known
+/// Takes this machine's fingerprint, the rate of the run's clock included ([`clock::hz`], 10 ms when it is not known
 /// yet).
 pub fn read() -> Fingerprint {
     Fingerprint { hz: clock::hz().ok(), ..Fingerprint::without_clock() }

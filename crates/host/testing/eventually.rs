@@ -8,15 +8,22 @@ use std::time::{Duration, Instant};
 /// Only a hang takes as long, however busy the machine is.
 const HANG_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How soon it is asked again: nothing depends on it.
+/// How soon it is asked again at the soonest: nothing depends on it.
 const INTERVAL: Duration = Duration::from_micros(300);
+
+/// This many times as long as it takes to ask nobody asks, so that what is waited for has the processor.
+const REST: u32 = 4;
 
 /// Waits until that is so.
 #[track_caller]
 pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
-    while !is_so() {
+    loop {
+        let asked = Instant::now();
+        if is_so() {
+            return;
+        }
         assert!(begun.elapsed() < HANG_TIMEOUT, "not within {HANG_TIMEOUT:?}: {what}");
-        thread::sleep(INTERVAL);
+        thread::sleep(INTERVAL.max(asked.elapsed() * REST));
     }
 }

@@ -27,7 +27,7 @@ pub use tsc::{Tsc, read_with_cpu};
 use crate::cpu::allowed_cpus;
 use crate::samplers::perf;
 
-/// Ticks per second of [`RunClock::chosen`]. Calibrated at the first call in a process (50 ms), then remembered.
+/// Ticks per second of [`RunClock::chosen`]. Calibrated at the first call in a process (10 ms), then remembered.
 ///
 /// # Errors
 /// [`Error::System`] if the counter that was chosen stands still, which no machine's should.
@@ -61,7 +61,7 @@ pub struct ClockReport {
     pub core_cycles_per_tick: Option<f64>,
 }
 
-/// Chooses a clock and measures it. Takes about 100 ms.
+/// Chooses a clock and measures it. Takes about 60 ms.
 pub fn examine() -> ClockReport {
     let invariance = Invariance::read();
     let kind = RunClock::chosen();
