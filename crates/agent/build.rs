@@ -3,7 +3,7 @@
 //!
 //! And has the agent linked statically: where it goes there are no libraries. The compiler's own way is a flag for all crates
 //! (`target-feature=+crt-static`), with which nothing could be shared that the program and the tests are built of. The flag
-//! only changes which libraries the last step names, so here that step alone is told.
+//! only changes which libraries the last step names, so here that step alone gets arguments for it.
 
 use std::collections::hash_map::DefaultHasher;
 use std::env;
