@@ -29,7 +29,7 @@ test: setup-test               ## set up and pass every test
 	@$(STAGE) format   $(CARGO) fmt --all --check
 	@$(STAGE) docs     env RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace $(FEATURES) --no-deps --locked
 	@$(STAGE) tests    scripts/tests --workspace $(FEATURES) --locked --no-fail-fast
-	@$(STAGE) benches  scripts/linted $(CARGO) build --workspace $(FEATURES) --locked --bench bills --bench twins
+	@$(STAGE) benches  scripts/linted $(CARGO) build --workspace $(FEATURES) --locked --bench bills --bench twins --bench instructions
 	@$(STAGE) guard    $(MAKE) --no-print-directory guard
 	@$(STAGE) --end
 
@@ -38,12 +38,8 @@ agent:                         ## the static agent, for places where tollway is 
 	$(CARGO) build --release --package tollway-agent --locked
 	scripts/debug-lines $(BUILT)/release/tollway-agent 11
 
-guard: setup-guard             ## instructions of hot paths, counted by valgrind, against the limits in their benches
-	scripts/tool gungraun-runner
-	GUNGRAUN_RUNNER=$(CURDIR)/target/tools/bin/gungraun-runner GUNGRAUN_CALLGRIND_METRICS=ir \
-	  $(CARGO) bench --quiet --locked --no-fail-fast --bench instructions \
-	  --package tollway-core --package tollway-load --package tollway-stats --package tollway-sim --package tollway-capture \
-	  --package tollway-entropy --package tollway-cipher --package tollway-virtio --package tollway-channel --package tollway-machine
+guard: setup-guard             ## instructions of hot paths, counted by valgrind, against the limits in crates/guard
+	$(CARGO) bench --quiet --locked --package tollway-guard --bench instructions
 
 bench: setup-bench program ## speed bars: ours and their plain C twins in turns, one run
 	scripts/bench

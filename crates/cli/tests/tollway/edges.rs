@@ -46,6 +46,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tollway-machine-tool", TOOL),
     ("tollway-program-tool", TOOL),
     ("tollway-postgres", &["machine"]),
+    ("tollway-guard", &[]),
     ("tollway-agent", &["core", "host", "tenant", "all"]),
     (
         "tollway",

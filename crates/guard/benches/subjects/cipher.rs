@@ -2,29 +2,20 @@
 //! directly; what is between them is what a session adds. A limit fails `make guard`; it is a few per cent above what was
 //! measured, so that no stored baseline is needed. valgrind hides AVX-512.
 
-#![expect(missing_docs, reason = "what gungraun's macros make is public and has no docs")]
-
 use std::hint::black_box;
 
 use aws_lc_sys::{AES_KEY, AES_cbc_encrypt, AES_ctr128_encrypt, AES_set_encrypt_key};
 use gungraun::prelude::*;
-use gungraun::{Callgrind, EventKind};
 use tollway_cipher::engine::protocol::Work;
 use tollway_cipher::engine::suite::{Algorithm, CipherMode, Direction, Job, Session};
 use vm_memory::VolatileSlice;
+
+use crate::at_most;
 
 /// Calls that are counted together.
 const TIMES: usize = 100;
 
 const KEY: [u8; 16] = *b"sixteen bytes ok";
-
-fn at_most(instructions: u64) -> LibraryBenchmarkConfig {
-    let mut callgrind = Callgrind::default();
-    callgrind.hard_limits([(EventKind::Ir, instructions)]);
-    let mut config = LibraryBenchmarkConfig::default();
-    config.tool(callgrind);
-    config
-}
 
 fn session(algorithm: Algorithm) -> (Session, [u8; 64], [u8; 80]) {
     (Session::new(algorithm, &KEY).expect("the key fits"), [1; 64], [0; 80])
@@ -80,4 +71,3 @@ fn hundred_by_library((algorithm, key): (Algorithm, AES_KEY)) -> [u8; 64] {
 }
 
 library_benchmark_group!(name = cipher, benchmarks = [hundred_by_session, hundred_by_library]);
-main!(library_benchmark_groups = cipher);

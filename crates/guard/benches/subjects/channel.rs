@@ -1,8 +1,6 @@
 //! Instructions of what runs for every request, on either side, counted under callgrind. A limit fails `make guard`; it is a few per cent above what was
 //! measured, so that no stored baseline is needed.
 
-#![expect(missing_docs, reason = "what gungraun's macros make is public and has no docs")]
-
 use std::future::poll_fn;
 use std::hint::black_box;
 use std::rc::Rc;
@@ -10,7 +8,6 @@ use std::sync::atomic::AtomicU64;
 use std::task::Poll;
 
 use gungraun::prelude::*;
-use gungraun::{Callgrind, EventKind};
 use tollway_channel::coroutine::{Calls, Driver, Executor, Incoming, Shared};
 use tollway_channel::ring::client::Client;
 use tollway_channel::ring::layout::Geometry;
@@ -18,13 +15,7 @@ use tollway_channel::ring::server::Server;
 use tollway_channel::ring::{Violation, Watched};
 use tollway_channel::wait::Gone;
 
-fn at_most(instructions: u64) -> LibraryBenchmarkConfig {
-    let mut callgrind = Callgrind::default();
-    callgrind.hard_limits([(EventKind::Ir, instructions)]);
-    let mut config = LibraryBenchmarkConfig::default();
-    config.tool(callgrind);
-    config
-}
+use crate::at_most;
 
 type Words = Rc<[AtomicU64]>;
 
@@ -187,4 +178,3 @@ library_benchmark_group!(
     name = channel,
     benchmarks = [one_at_a_time, in_batches, futures, futures_of_many_tasks, turns]
 );
-main!(library_benchmark_groups = channel);

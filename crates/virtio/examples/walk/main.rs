@@ -2,7 +2,6 @@
 //!
 //! `cargo run --release -p tollway-virtio --example walk`
 
-#[path = "../benches/five_pieces.rs"]
 mod five_pieces;
 
 use std::time::{Duration, Instant};

@@ -1,12 +1,9 @@
 //! Instructions of what runs for every number, sector, datagram or event, counted under callgrind. A limit fails `make guard`; it is a few per
 //! cent above what was measured, so that no stored baseline is needed. valgrind hides AVX-512.
 
-#![expect(missing_docs, reason = "what gungraun's macros make is public and has no docs")]
-
 use std::hint::black_box;
 
 use gungraun::prelude::*;
-use gungraun::{Callgrind, EventKind};
 use tollway_machine::engine::cpu::events;
 use tollway_machine::engine::disk::content::{SECTOR, bears, fill, holds, stamp};
 use tollway_machine::engine::memory::Pages;
@@ -14,13 +11,7 @@ use tollway_machine::engine::memory::chase::Cycle;
 use tollway_machine::engine::memory::stream::{Arrays, Kernel, Stores};
 use tollway_machine::engine::network::datagrams::{Jitter, Numbers};
 
-fn at_most(instructions: u64) -> LibraryBenchmarkConfig {
-    let mut callgrind = Callgrind::default();
-    callgrind.hard_limits([(EventKind::Ir, instructions)]);
-    let mut config = LibraryBenchmarkConfig::default();
-    config.tool(callgrind);
-    config
-}
+use crate::at_most;
 
 fn arrays(stores: Stores) -> Arrays {
     Arrays::new(1 << 16, stores, Pages::Small).expect("2 MiB of memory")
@@ -99,4 +90,3 @@ library_benchmark_group!(
     name = machine,
     benchmarks = [stream, chase, event, stamps, whole_sectors, datagrams]
 );
-main!(library_benchmark_groups = machine);

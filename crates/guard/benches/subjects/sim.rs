@@ -3,12 +3,11 @@
 //!
 //! Half of the recursion's are those of the C library's logarithm, which picks its code by the CPU.
 
-#![expect(missing_docs, reason = "what gungraun's macros make is public and has no docs")]
-
 use gungraun::prelude::*;
-use gungraun::{Callgrind, EventKind};
 use tollway_model::spec::Spec;
 use tollway_sim::{Options, Outcome, simulate};
+
+use crate::at_most;
 
 /// So many M/M/1 queues side by side.
 fn side_by_side(stations: u32) -> Spec {
@@ -28,14 +27,6 @@ fn coalesced() -> Spec {
         [[station]]\nname = \"d\"\nservice = \"exponential(100us)\"\nto = \"c\"\n\
         [[coalescer]]\nname = \"c\"\ncount = 8\ntimer = \"1ms\"\n";
     Spec::from_toml(text).expect("it is sound")
-}
-
-fn at_most(instructions: u64) -> LibraryBenchmarkConfig {
-    let mut callgrind = Callgrind::default();
-    callgrind.hard_limits([(EventKind::Ir, instructions)]);
-    let mut config = LibraryBenchmarkConfig::default();
-    config.tool(callgrind);
-    config
 }
 
 fn run(spec: &Spec, lindley: bool) -> Outcome {
@@ -71,4 +62,3 @@ fn everything(spec: Spec) -> (Outcome, Spec) {
 }
 
 library_benchmark_group!(name = sim, benchmarks = [recursion, events, many, everything]);
-main!(library_benchmark_groups = sim);

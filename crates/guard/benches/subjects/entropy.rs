@@ -1,25 +1,16 @@
 //! Instructions of what runs for every byte or block, counted under callgrind. A limit fails `make guard`; it is a few per cent
 //! above what was measured, so that no stored baseline is needed. valgrind hides AVX-512.
 
-#![expect(missing_docs, reason = "what gungraun's macros make is public and has no docs")]
-
 use std::hint::black_box;
 
 use gungraun::prelude::*;
-use gungraun::{Callgrind, EventKind};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use tollway_entropy::engine::fips::{BLOCK_BYTES, Block, Duplicates, Implementation, Tally, Tester};
 use tollway_entropy::engine::health::{Alarms, Continuous, Limits};
 use tollway_entropy::engine::source::{Seeded, Source};
 
-fn at_most(instructions: u64) -> LibraryBenchmarkConfig {
-    let mut callgrind = Callgrind::default();
-    callgrind.hard_limits([(EventKind::Ir, instructions)]);
-    let mut config = LibraryBenchmarkConfig::default();
-    config.tool(callgrind);
-    config
-}
+use crate::at_most;
 
 /// The tests of a source of 8 bits a byte, and 64 KiB of good bytes.
 fn tests() -> (Continuous, Vec<u8>) {
@@ -77,4 +68,3 @@ fn remember((mut duplicates, blocks): (Duplicates, Vec<Block>)) -> (Duplicates, 
 }
 
 library_benchmark_group!(name = entropy, benchmarks = [health, hundred_blocks, remember]);
-main!(library_benchmark_groups = entropy);

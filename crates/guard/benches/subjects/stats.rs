@@ -3,11 +3,10 @@
 //!
 //! Logarithms and exponentials come from the C library, which picks its code by the CPU: both counts are given.
 
-#![expect(missing_docs, reason = "what gungraun's macros make is public and has no docs")]
-
 use gungraun::prelude::*;
-use gungraun::{Callgrind, EventKind};
 use tollway_stats::{Interval, Ratio, figure, paired_ratio};
+
+use crate::at_most;
 
 /// Within one per cent of 100, in a fixed order that is neither ascending nor descending.
 fn measured(i: usize) -> f64 {
@@ -21,14 +20,6 @@ fn ten_blocks_of_two() -> Vec<Vec<f64>> {
 fn fourteen_blocks_of_four() -> Vec<Vec<(f64, f64)>> {
     let pair = |i| (measured(i), 1.02 * measured(i + 56));
     (0..14).map(|block| (0..4).map(|trial| pair(4 * block + trial)).collect()).collect()
-}
-
-fn at_most(instructions: u64) -> LibraryBenchmarkConfig {
-    let mut callgrind = Callgrind::default();
-    callgrind.hard_limits([(EventKind::Ir, instructions)]);
-    let mut config = LibraryBenchmarkConfig::default();
-    config.tool(callgrind);
-    config
 }
 
 // Measured 51_603; 57_990 where the CPU has neither FMA nor AVX2.
@@ -46,4 +37,3 @@ fn comparison(blocks: Vec<Vec<(f64, f64)>>) -> (Ratio, Vec<Vec<(f64, f64)>>) {
 }
 
 library_benchmark_group!(name = stats, benchmarks = [price, comparison]);
-main!(library_benchmark_groups = stats);

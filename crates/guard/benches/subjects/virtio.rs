@@ -1,21 +1,10 @@
 //! Instructions of what runs for every request, on either side of a queue, counted under callgrind. A limit fails `make guard`; it
 //! is a few per cent above what was measured, so that no stored baseline is needed.
 
-#![expect(missing_docs, reason = "what gungraun's macros make is public and has no docs")]
-
-mod five_pieces;
-
-use five_pieces::Both;
 use gungraun::prelude::*;
-use gungraun::{Callgrind, EventKind};
 
-fn at_most(instructions: u64) -> LibraryBenchmarkConfig {
-    let mut callgrind = Callgrind::default();
-    callgrind.hard_limits([(EventKind::Ir, instructions)]);
-    let mut config = LibraryBenchmarkConfig::default();
-    config.tool(callgrind);
-    config
-}
+use crate::at_most;
+use crate::five_pieces::Both;
 
 /// All memory has been touched, and the next batch is somewhere else.
 fn warm() -> Both {
@@ -65,4 +54,3 @@ fn take(mut both: Both) -> Both {
 }
 
 library_benchmark_group!(name = virtio, benchmarks = [submit, serve, take]);
-main!(library_benchmark_groups = virtio);

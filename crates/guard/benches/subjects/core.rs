@@ -1,13 +1,12 @@
 //! Instructions of recording and of storing a distribution, counted under callgrind. A limit fails `make guard`; it is
 //! a few per cent above what was measured, so that no stored baseline is needed.
 
-#![expect(missing_docs, reason = "what gungraun's macros make is public and has no docs")]
-
 use std::hint::black_box;
 
 use gungraun::prelude::*;
-use gungraun::{Callgrind, EventKind};
 use tollway_core::{Recorder, Spread};
+
+use crate::at_most;
 
 /// A thousand samples of a batch of a hundred: about 24 ticks an operation, one in fifty up to twice as long.
 fn ticks() -> Vec<u64> {
@@ -32,14 +31,6 @@ fn typical_spread() -> Spread {
 
 fn typical_bytes() -> Vec<u8> {
     typical_spread().to_bytes()
-}
-
-fn at_most(instructions: u64) -> LibraryBenchmarkConfig {
-    let mut callgrind = Callgrind::default();
-    callgrind.hard_limits([(EventKind::Ir, instructions)]);
-    let mut config = LibraryBenchmarkConfig::default();
-    config.tool(callgrind);
-    config
 }
 
 // Measured 81_133.
@@ -68,4 +59,3 @@ fn spread_from_bytes(bytes: Vec<u8>) -> (Spread, Vec<u8>) {
 }
 
 library_benchmark_group!(name = core, benchmarks = [recorder_sample, spread_to_bytes, spread_from_bytes]);
-main!(library_benchmark_groups = core);

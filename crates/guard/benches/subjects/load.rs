@@ -3,15 +3,14 @@
 //!
 //! The clock is made up: a real one would end the window after another number of samples in every run.
 
-#![expect(missing_docs, reason = "what gungraun's macros make is public and has no docs")]
-
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use gungraun::prelude::*;
-use gungraun::{Callgrind, EventKind};
 use tollway_core::{Clock, Recorder, Ticks, Window};
 use tollway_load::repeat;
+
+use crate::at_most;
 
 /// Two ticks a sample: one where it opens, one where it closes.
 #[derive(Clone, Copy)]
@@ -43,14 +42,6 @@ fn window(samples: Ticks, batch: u32) -> (Window, Recorder) {
     (Window { warm: 0, open: 0, close: 2 * samples, batch, planted: 0 }, recorder)
 }
 
-fn at_most(instructions: u64) -> LibraryBenchmarkConfig {
-    let mut callgrind = Callgrind::default();
-    callgrind.hard_limits([(EventKind::Ir, instructions)]);
-    let mut config = LibraryBenchmarkConfig::default();
-    config.tool(callgrind);
-    config
-}
-
 #[library_benchmark]
 // Ten batches of ten thousand operations; measured 201_092.
 #[bench::hundred_thousand_empty_operations_in_batches(args = (10, 10_000), setup = window, config = at_most(206_000))]
@@ -62,4 +53,3 @@ fn closed_loop((window, mut recorder): (Window, Recorder)) -> (u64, Recorder) {
 }
 
 library_benchmark_group!(name = load, benchmarks = closed_loop);
-main!(library_benchmark_groups = load);

@@ -1,26 +1,17 @@
 //! Instructions of what runs for every packet, counted under callgrind. A limit fails `make guard`; it is a few per cent
 //! above what was measured, so that no stored baseline is needed.
 
-#![expect(missing_docs, reason = "what gungraun's macros make is public and has no docs")]
-
 use std::hint::black_box;
 use std::io::Cursor;
 use std::path::Path;
 
 use gungraun::prelude::*;
-use gungraun::{Callgrind, EventKind};
 use tollway_capture::engine::bpf::{Filter, Program};
 use tollway_capture::engine::file::{Copied, Copy, Input, Output, Reader, pcap};
 use tollway_capture::engine::generate::{Flows, Frames, Group, Sizes, Stamp, Transport};
 use tollway_capture::engine::{LinkType, Timestamp};
 
-fn at_most(instructions: u64) -> LibraryBenchmarkConfig {
-    let mut callgrind = Callgrind::default();
-    callgrind.hard_limits([(EventKind::Ir, instructions)]);
-    let mut config = LibraryBenchmarkConfig::default();
-    config.tool(callgrind);
-    config
-}
+use crate::at_most;
 
 /// Frames of one flow and one size.
 fn one_flow() -> (Frames, Vec<u8>) {
@@ -90,9 +81,9 @@ fn copy_every_other(of: (Reader, pcap::Writer)) -> (Reader, pcap::Writer, Copied
 
 // What tcpdump -ddd prints for `ip`, for `tcp port 22 or 25 or 80 or 443 or 8080`, and for ten hosts 10.0.0.1 to
 // 10.0.0.10 with ten ports. Of the packets below they execute 3, 21 and 51 instructions.
-const IP: &str = include_str!("filters/3.txt");
-const FIVE_PORTS: &str = include_str!("filters/21.txt");
-const HOSTS_AND_PORTS: &str = include_str!("filters/51.txt");
+const IP: &str = include_str!("../filters/3.txt");
+const FIVE_PORTS: &str = include_str!("../filters/21.txt");
+const HOSTS_AND_PORTS: &str = include_str!("../filters/51.txt");
 
 /// A frame of 60 bytes with a TCP segment from 192.168.1.2, port 40000.
 fn segment(to: [u8; 4], port: u16) -> [u8; 60] {
@@ -144,4 +135,3 @@ library_benchmark_group!(
     name = capture,
     benchmarks = [generate, copy_all, copy_every_other, filter, translate]
 );
-main!(library_benchmark_groups = capture);
