@@ -80,8 +80,8 @@ fn a_planted_delay_is_unexplained() {
     assert!((0.7..1.4).contains(&rest), "{rest:?}");
 }
 
-/// Who is told of every request sleeps for every request, unless others have the cores and it is done before that; who looks for itself never
-/// does. Counted, not reckoned.
+/// A tenant that is interrupted for each request sleeps once for each, unless other programs have the cores and the request is done
+/// first; a tenant that polls never sleeps. Counted, not computed.
 #[test]
 fn crossings_are_counted_by_the_way_of_telling() {
     if !test_has(CORES) {

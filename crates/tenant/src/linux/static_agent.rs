@@ -21,8 +21,9 @@ const BUILT: &str = "release";
 
 const REMEDY: &str = "build it with `make agent`, or name one with TOLLWAY_AGENT";
 
-/// The agent: the one that [`AGENT`] names, else the first that fits of those beside this program and where `make agent` puts
-/// it. Each is started once to hear whether it speaks this program's protocol, which takes some milliseconds.
+/// The agent: the one that [`AGENT`] names, else the first beside this program or where `make agent` puts it that speaks this
+/// program's protocol. Each candidate is started once to hear that, which takes some milliseconds. Whether it is of the same
+/// sources is asked where a guest is to run it.
 ///
 /// # Errors
 /// [`Missing`] where there is none, or none that fits.
@@ -48,7 +49,7 @@ pub fn find() -> Result<PathBuf, Missing> {
     })))
 }
 
-/// Whether it is an agent of the same sources as this program.
+/// Whether it is an agent that speaks this program's protocol.
 fn fits(agent: &Path) -> Result<(), String> {
     let executable = Executable { program: agent.to_owned(), arguments: Vec::new(), environment: Vec::new() };
     Agent::start(&executable).map(drop).map_err(|error| error.to_string())
@@ -98,7 +99,7 @@ mod tests {
         for own in ["/t/release/tollway", "/t/debug/deps/guests-0123"] {
             assert!(from(own).iter().any(|c| c == built), "{own}");
         }
-        // Tests have the one that was built with them.
+        // The agent of the tests' own build comes first.
         let with_tests = from("/t/debug/deps/guests-0123");
         let place = |path: &str| with_tests.iter().position(|c| c == Path::new(path)).unwrap();
         assert!(place("/t/debug/tollway-agent") < place("/t/release/tollway-agent"));

@@ -28,7 +28,7 @@ fn soon() -> Instant {
     Instant::now() + BOOT
 }
 
-/// How often a guest is started and stopped by the test of leaks: `TOLLWAY_GUEST_CYCLES`, else 2, one that is stopped and one that is not.
+/// Cycles of the test of leaks: `TOLLWAY_GUEST_CYCLES`, else 2: one guest is stopped, one is dropped.
 fn cycles() -> usize {
     std::env::var("TOLLWAY_GUEST_CYCLES").ok().and_then(|n| n.parse().ok()).unwrap_or(2)
 }
@@ -240,7 +240,7 @@ fn a_guest_that_panics_is_quoted() {
     assert!(error.contains("its console ends") && error.contains("Kernel panic"), "{error}");
 }
 
-/// Whoever does not boot in time is killed and gone.
+/// A guest that does not boot in time is killed and gone.
 fn hangs_while_it_boots(boot: &Boot) {
     let mut guest = started(boot, 1);
     let process = guest.process();

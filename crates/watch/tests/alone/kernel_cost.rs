@@ -1,4 +1,4 @@
-//! What it costs to be watched is measured as it is, whoever else has the processor meanwhile.
+//! The measured cost of being watched does not change with other programs on the same processor.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
