@@ -28,7 +28,7 @@ pub fn lab(registry: &Registry) -> Result<Lab<'_>> {
 pub fn lab_on<'r>(registry: &'r Registry, host: Option<&Address>) -> Result<Lab<'r>> {
     let Some(address) = host else { return lab(registry) };
     // Else none could be sent, and the remedy is the same.
-    let agent = static_agent::find().map_err(Error::Missing)?;
+    let agent = static_agent::find(Some(tollway_agent::BUILD)).map_err(Error::Missing)?;
     let host = OtherHost::reach(address, &agent, tollway_agent::BUILD)?;
     let survey = host.survey().clone();
     cpu::plan_for(u32::try_from(survey.fingerprint.cpus_allowed.len())?);

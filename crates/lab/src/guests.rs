@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tollway_core::{Error, GuestDevice, GuestFacts, LinuxGuestFacts, Missing, Plan, Result, TenantKind};
+use tollway_core::{Error, GuestDevice, GuestFacts, LinuxGuestFacts, Plan, Result, TenantKind};
 use tollway_host::memory;
 use tollway_host::samplers::thread_time;
 use tollway_tenant::Agent;
@@ -66,9 +66,8 @@ pub struct Guests {
     next: u32,
     trials: u64,
     facts: GuestFacts,
+    /// What the agent of guests must have been built from.
     build: String,
-    /// The agent of guests was found to be of that build.
-    fits: bool,
 }
 
 /// The guests that one trial needs, by their numbers in its plan.
@@ -210,7 +209,7 @@ impl Guests {
             Some(boot) => boot.clone(),
             None => {
                 self.room_mib = (memory::available().unwrap_or_default() as f64 * PARKED) as u64 >> 20;
-                self.boot.insert(Arc::new(Boot::prepare()?)).clone()
+                self.boot.insert(Arc::new(Boot::prepare(Some(&self.build))?)).clone()
             }
         };
         let mut served = options.clone();
@@ -256,17 +255,6 @@ impl Guests {
     /// Takes down what is known of a guest that has just booted.
     fn note(&mut self, at: usize) -> Result<()> {
         let Kept { options, guest, .. } = &self.kept[at];
-        if !self.fits {
-            let theirs = guest.agent(0)?.hello().build.clone();
-            if theirs != self.build {
-                return Err(Error::Missing(Missing::new(
-                    "the agent of Linux guests",
-                    "it was built from other sources than this program, so that they would measure different code",
-                    "make agent",
-                )));
-            }
-            self.fits = true;
-        }
         let facts = match (&mut self.facts.linux_guests, &self.boot) {
             (Some(facts), _) => facts,
             (none, Some(boot)) => none.insert(LinuxGuestFacts {

@@ -34,10 +34,10 @@ impl TenantCheck {
     }
 }
 
-/// Every kind. Micro-guests are made and run; of Linux guests it is looked for what they need. Takes some ten
-/// milliseconds.
-pub fn examine() -> Vec<TenantCheck> {
-    let linux = match linux::check() {
+/// Every kind. Micro-guests are made and run; of Linux guests it is looked for what they need, with an agent of this build.
+/// Takes some ten milliseconds.
+pub fn examine(build: &str) -> Vec<TenantCheck> {
+    let linux = match linux::check(Some(build)) {
         Ok((found, choice)) => TenantCheck::works(TenantKind::LinuxGuest, stock(&found, choice.as_ref())),
         Err(missing) => TenantCheck::lacks(TenantKind::LinuxGuest, missing),
     };
@@ -51,8 +51,8 @@ pub fn examine() -> Vec<TenantCheck> {
 
 /// Boots a Linux guest and has its agent answer. Where the accelerator is not known yet it is found out first, which
 /// can take ten seconds more.
-pub fn boot() -> TenantCheck {
-    match try_boot() {
+pub fn boot(build: &str) -> TenantCheck {
+    match try_boot(build) {
         Ok(detail) => TenantCheck::works(TenantKind::LinuxGuest, detail),
         Err(Error::Missing(missing)) => TenantCheck::lacks(TenantKind::LinuxGuest, missing),
         Err(error) => {
@@ -108,8 +108,8 @@ fn stock(found: &Found, choice: Option<&Choice>) -> String {
     format!("QEMU {}, Linux {}; {accelerator}", found.qemu.version, found.kernel.release)
 }
 
-fn try_boot() -> Result<String> {
-    let boot = Boot::prepare()?;
+fn try_boot(build: &str) -> Result<String> {
+    let boot = Boot::prepare(Some(build))?;
     let begun = Instant::now();
     let mut guest = LinuxGuest::start(&boot, &GuestOptions::default())?;
     guest.booted(begun + PATIENCE)?;
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn every_kind_is_told_of_and_what_does_not_work_has_a_remedy() {
-        let all = examine();
+        let all = examine("of these tests");
         let kinds: Vec<TenantKind> = all.iter().map(|check| check.tenant).collect();
         assert_eq!(kinds, TenantKind::ALL);
         for check in &all {

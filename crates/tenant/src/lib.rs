@@ -44,7 +44,7 @@ pub fn check(requirement: &Requirement) -> Result<(), Missing> {
     match requirement {
         Requirement::LinuxGuest => {
             static FOUND: OnceLock<Result<(), Missing>> = OnceLock::new();
-            FOUND.get_or_init(|| linux::check().map(drop)).clone()
+            FOUND.get_or_init(|| linux::check(None).map(drop)).clone()
         }
         other => tollway_host::requirement::check(other),
     }

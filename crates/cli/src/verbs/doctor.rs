@@ -50,11 +50,11 @@ pub fn doctor(arguments: &Arguments, options: &Options) -> Result<Ending> {
 
 /// Looks at everything; boots a Linux guest where that is wanted.
 pub fn examine(boot: bool) -> Examination {
-    let mut tenants = tenants::examine();
+    let mut tenants = tenants::examine(tollway_agent::BUILD);
     if boot {
         for check in tenants.iter_mut().filter(|t| t.tenant == TenantKind::LinuxGuest && t.missing.is_none())
         {
-            *check = tenants::boot();
+            *check = tenants::boot(tollway_agent::BUILD);
         }
     }
     Examination { machine: doctor::examine(), tenants, steadiness: None, counting: Vec::new(), prices: None }

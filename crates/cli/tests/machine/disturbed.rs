@@ -26,7 +26,7 @@ const A_WHILE: Duration = Duration::from_millis(20);
 
 /// The turn of a test with guests, which would only slow each other down; `None` where there can be none.
 fn turn_of_guests() -> Option<MutexGuard<'static, ()>> {
-    if let Err(missing) = tollway_tenant::linux::check() {
+    if let Err(missing) = tollway_tenant::linux::check(Some(tollway_agent::BUILD)) {
         skip_test(&["qemu"], &missing);
         return None;
     }

@@ -114,7 +114,7 @@ variant = ["faults", "service", "fsync"]
             assert!(row.state == "done" && row.trials == 2, "{title}: {row:?}");
         }
     }
-    if let Err(missing) = tollway_tenant::linux::check() {
+    if let Err(missing) = tollway_tenant::linux::check(Some(tollway_agent::BUILD)) {
         return skip_test(&["qemu"], &missing);
     }
     let cases = r#"

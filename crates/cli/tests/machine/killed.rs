@@ -232,7 +232,7 @@ fn a_suite_that_is_killed_leaves_nothing() {
 
 #[test]
 fn guests_of_a_suite_that_is_killed_leave_nothing() {
-    if let Err(missing) = tollway_tenant::linux::check() {
+    if let Err(missing) = tollway_tenant::linux::check(Some(tollway_agent::BUILD)) {
         return skip_test(&["qemu"], &missing);
     }
     let _turn = turn();

@@ -117,7 +117,7 @@ fn two_modes_that_are_the_same_are_compared_twice_on_this_machine() {
 
 #[test]
 fn encryption_in_guests_is_foretold_measured_and_graded() {
-    if let Err(missing) = tollway_tenant::linux::check() {
+    if let Err(missing) = tollway_tenant::linux::check(Some(tollway_agent::BUILD)) {
         return skip_test(&["qemu"], &missing);
     }
     let _turn = turn();

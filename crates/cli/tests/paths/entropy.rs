@@ -78,7 +78,7 @@ fn micro_guests_share_a_generator_as_predicted() {
 
 #[test]
 fn a_linux_guest_is_fed_and_read_and_the_blocks_are_good() {
-    if let Err(missing) = tollway_tenant::linux::check() {
+    if let Err(missing) = tollway_tenant::linux::check(Some(tollway_agent::BUILD)) {
         return skip_test(&["qemu"], &missing);
     }
     let kinds = if has_rdrand() { "[\"rdrand-512\", \"hwrng\"]" } else { "\"hwrng\"" };

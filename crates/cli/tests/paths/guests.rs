@@ -45,7 +45,7 @@ fn guest(bench: &Bench) -> Pid {
 
 /// Measures, and does something to the guest; the run must be whole all the same.
 fn disturbed(disturb: impl FnOnce(&Bench)) {
-    if let Err(missing) = tollway_tenant::linux::check() {
+    if let Err(missing) = tollway_tenant::linux::check(Some(tollway_agent::BUILD)) {
         return skip_test(&["qemu"], &missing);
     }
     let _turn = turn();

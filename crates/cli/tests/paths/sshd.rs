@@ -36,7 +36,7 @@ pub fn is_possible() -> bool {
         requirement::skip_test(&["sshd"], &missing);
         return false;
     }
-    match static_agent::find() {
+    match static_agent::find(Some(tollway_agent::BUILD)) {
         Ok(_) => true,
         Err(missing) => {
             requirement::skip_test(&["agent"], &missing);

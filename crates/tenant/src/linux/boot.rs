@@ -22,14 +22,15 @@ pub struct Boot {
 }
 
 impl Boot {
-    /// Finds everything and unpacks the kernel, which takes up to a second. Where the accelerator is not known yet a
-    /// guest is booted to find out, which can take [`accelerator::PATIENCE`] once on a machine.
+    /// Finds everything and unpacks the kernel, which takes up to a second. The agent must be of this build; `None` takes
+    /// any. Where the accelerator is not known yet a guest is booted to find out, which can take
+    /// [`accelerator::PATIENCE`] once on a machine.
     ///
     /// # Errors
     /// [`Error::Missing`] with what is not there.
-    pub fn prepare() -> Result<Boot> {
+    pub fn prepare(build: Option<&str>) -> Result<Boot> {
         let found = found::find().map_err(Error::Missing)?;
-        let agent = static_agent::find().map_err(Error::Missing)?;
+        let agent = static_agent::find(build).map_err(Error::Missing)?;
         let kernel = in_memory("kernel", &bootable(&found.kernel.image)?)?;
         let untried = Choice { accelerator: Accelerator::Tcg, why: String::new() };
         let mut boot = Boot { found, agent, kernel, choice: untried };

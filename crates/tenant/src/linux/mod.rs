@@ -4,7 +4,7 @@
 //! use std::time::{Duration, Instant};
 //! use tollway_tenant::linux::{Boot, GuestOptions, LinuxGuest};
 //!
-//! let boot = Boot::prepare()?;
+//! let boot = Boot::prepare(None)?;
 //! let mut guest = LinuxGuest::start(&boot, &GuestOptions { agents: 2, ..GuestOptions::default() })?;
 //! guest.booted(Instant::now() + Duration::from_secs(30))?;
 //! let mut agent = guest.agent(0)?;
@@ -72,13 +72,13 @@ pub use guest::{CpuTime, GuestOptions, LinuxGuest};
 pub(crate) use machine::Machine;
 
 /// Whether Linux guests can run here: files and versions are looked at, and the agent is started once; no guest is
-/// booted. With the accelerator, where it is known without a trial.
+/// booted. With the accelerator, where it is known without a trial. The agent must be of this build; `None` takes any.
 ///
 /// # Errors
 /// [`Missing`] with what is not there and what would provide it.
-pub fn check() -> Result<(Found, Option<Choice>), Missing> {
+pub fn check(build: Option<&str>) -> Result<(Found, Option<Choice>), Missing> {
     let found = found::find()?;
-    static_agent::find()?;
+    static_agent::find(build)?;
     let choice = accelerator::known(&found).map_err(|error| match error {
         Error::Missing(missing) => missing,
         other => Missing::new("an accelerator for Linux guests", other.to_string(), "unset TOLLWAY_ACCEL"),

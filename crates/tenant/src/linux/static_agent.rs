@@ -22,37 +22,50 @@ const BUILT: &str = "release";
 const REMEDY: &str = "build it with `make agent`, or name one with TOLLWAY_AGENT";
 
 /// The agent: the one that [`AGENT`] names, else the first beside this program or where `make agent` puts it that speaks this
-/// program's protocol. Each candidate is started once to hear that, which takes some milliseconds. Whether it is of the same
-/// sources is asked where a guest is to run it.
+/// program's protocol and is of this build ([`Hello::build`](crate::protocol::Hello); of any where `None` is given). Each
+/// candidate is started once to hear that, which takes some milliseconds.
 ///
 /// # Errors
 /// [`Missing`] where there is none, or none that fits.
-pub fn find() -> Result<PathBuf, Missing> {
+pub fn find(build: Option<&str>) -> Result<PathBuf, Missing> {
     let lacking = |reason: String| Missing::new("the agent of Linux guests", reason, REMEDY);
     if let Some(named) = env::var_os(AGENT).filter(|named| !named.is_empty()) {
         let named = PathBuf::from(named);
         is_static(&named).map_err(|why| lacking(format!("{}: {why}", named.display())))?;
-        return fits(&named).map(|()| named).map_err(lacking);
+        return fits(&named, build).map(|()| named).map_err(lacking);
     }
     let own = env::current_exe().map_err(|e| lacking(format!("where this program is: {e}")))?;
-    let candidates = candidates(&own);
+    first_of(&candidates(&own), build).map_err(lacking)
+}
+
+/// The first of these files that fits, else why the first that is a static program does not.
+///
+/// # Errors
+/// In words, where none does.
+pub fn first_of(candidates: &[PathBuf], build: Option<&str>) -> Result<PathBuf, String> {
     let mut unfit = None;
     for candidate in candidates.iter().filter(|path| is_static(path).is_ok()) {
-        match fits(candidate) {
+        match fits(candidate, build) {
             Ok(()) => return Ok(candidate.clone()),
             Err(why) => unfit = unfit.or(Some(why)),
         }
     }
-    Err(lacking(unfit.unwrap_or_else(|| {
+    Err(unfit.unwrap_or_else(|| {
         let places: Vec<String> = candidates.iter().map(|path| path.display().to_string()).collect();
         format!("no static program is at {}", places.join(", "))
-    })))
+    }))
 }
 
-/// Whether it is an agent that speaks this program's protocol.
-fn fits(agent: &Path) -> Result<(), String> {
+/// Whether it is an agent that speaks this program's protocol and measures the same code.
+fn fits(agent: &Path, build: Option<&str>) -> Result<(), String> {
     let executable = Executable { program: agent.to_owned(), arguments: Vec::new(), environment: Vec::new() };
-    Agent::start(&executable).map(drop).map_err(|error| error.to_string())
+    let started = Agent::start(&executable).map_err(|error| error.to_string())?;
+    match build {
+        Some(build) if started.hello().build != build => {
+            Err(format!("{} was built from other sources than this program", agent.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Beside the program, and from there up to where cargo keeps a test's program and a target's folder.

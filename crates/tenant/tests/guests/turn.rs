@@ -31,11 +31,11 @@ pub fn kvm() -> Option<Turn> {
 pub fn boot() -> Option<(&'static Boot, (Turn, File))> {
     static BOOT: OnceLock<Boot> = OnceLock::new();
     let turn = turn();
-    if let Err(missing) = linux::check() {
+    if let Err(missing) = linux::check(None) {
         skip_test(&["qemu"], &missing);
         return None;
     }
     let of_all = File::create(std::env::temp_dir().join("tollway-guest-tests.lock")).unwrap();
     of_all.lock().unwrap();
-    Some((BOOT.get_or_init(|| Boot::prepare().unwrap()), (turn, of_all)))
+    Some((BOOT.get_or_init(|| Boot::prepare(None).unwrap()), (turn, of_all)))
 }

@@ -107,10 +107,10 @@ fn guest(boot: &Boot, igb: bool) -> Result<Recording, Error> {
 
 #[test]
 fn virtual_functions_that_a_guest_made_are_found() {
-    if let Err(missing) = linux::check() {
+    if let Err(missing) = linux::check(None) {
         return skip_test(&["qemu", "qemu7", "qemu8"], &missing);
     }
-    let boot = Boot::prepare().unwrap();
+    let boot = Boot::prepare(None).unwrap();
     let turn = File::create(env::temp_dir().join("tollway-guest-tests.lock")).unwrap();
     turn.lock().unwrap();
     let major = boot.found().qemu.major();

@@ -72,10 +72,10 @@ impl Process {
 
 #[test]
 fn two_guests_and_a_process_share_a_card() {
-    if let Err(missing) = linux::check() {
+    if let Err(missing) = linux::check(None) {
         return skip_test(&["qemu8"], &missing);
     }
-    let boot = Boot::prepare().unwrap();
+    let boot = Boot::prepare(None).unwrap();
     if let Err(missing) = vhost_user_crypto(&boot.found().qemu) {
         return skip_test(&["qemu8"], &missing);
     }

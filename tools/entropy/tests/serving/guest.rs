@@ -62,7 +62,7 @@ impl Served {
         let arguments = ["--tenant", &tenant, "--source", "getrandom", "--conditioned", "--status", &state]
             .map(String::from);
         let server = start(&arguments);
-        let boot = Boot::prepare().unwrap();
+        let boot = Boot::prepare(None).unwrap();
         let devices = vec![GuestDevice::VhostUser { kind: "rng".into(), socket, listens }];
         let spec = GuestSpec { devices, ..GuestSpec::default() };
         let begun = Instant::now();
@@ -95,7 +95,7 @@ fn start(arguments: &[String]) -> Serving {
 
 #[test]
 fn a_linux_guest_draws_and_outlives_its_server() {
-    if let Err(missing) = linux::check() {
+    if let Err(missing) = linux::check(None) {
         return skip_test(&["qemu"], &missing);
     }
     let mut served = Served::start(false);
@@ -110,7 +110,7 @@ fn a_linux_guest_draws_and_outlives_its_server() {
 
 #[test]
 fn a_linux_guest_goes_on_with_the_next_server() {
-    if let Err(missing) = linux::check() {
+    if let Err(missing) = linux::check(None) {
         return skip_test(&["qemu"], &missing);
     }
     let Some(qemu) = old_qemu() else {
