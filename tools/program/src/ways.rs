@@ -9,6 +9,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tollway_core::{Error, Missing, Result};
+use tollway_host::samplers::thread_time;
 use tollway_watch::kernel::{Cost, Watch};
 use tollway_watch::proc::{self, Proc};
 use tollway_watch::traced::{self, Traced};
@@ -232,20 +233,21 @@ impl Way {
     /// Does what is due; says how long it is until something is again.
     pub fn tick(&mut self) -> Result<Duration> {
         let now = Instant::now();
+        // Others may have the processor meanwhile: what a look takes is this thread's own time.
+        let ran = thread_time::thread();
+        let least = || (thread_time::thread() - ran) * LOOKS;
         // A look meets threads before they end.
         match &mut self.counter {
             Counter::Kernel(watch, _) => return watch.tick(),
             Counter::Proc(proc) if now < self.next_look => {
                 let pause = if proc.look_at_workers() { LOOK_AT_WORKERS } else { LOOK };
-                return Ok(pause
-                    .max(now.elapsed() * LOOKS)
-                    .min(self.next_look.saturating_duration_since(now)));
+                return Ok(pause.max(least()).min(self.next_look.saturating_duration_since(now)));
             }
             _ if now < self.next_look => return Ok(self.next_look - now),
             Counter::Ptrace(traced, _) => traced.look(),
             Counter::Proc(proc) => drop(proc.counts()?),
         }
-        self.next_look = Instant::now() + self.pause.max(now.elapsed() * LOOKS);
+        self.next_look = Instant::now() + self.pause.max(least());
         self.pause = (2 * self.pause).min(LOOK);
         Ok(self.next_look - now)
     }
