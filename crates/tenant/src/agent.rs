@@ -21,7 +21,7 @@ use crate::protocol::{self, Answer, Command, Hello, Reply, Request};
 use crate::ssh::OtherHost;
 
 /// How long a fresh agent may take to say hello.
-const HELLO: Duration = Duration::from_secs(10);
+const HELLO: Duration = Duration::from_secs(30);
 
 /// How long an agent whose socket has closed may take to end before nobody asks any longer how it ended.
 const ENDING: Duration = Duration::from_millis(100);

@@ -27,7 +27,7 @@ use crate::Agent;
 use crate::micro::{self, KvmKind};
 
 /// How long a guest may take to hand over a fresh agent process.
-const AGENT: Duration = Duration::from_secs(10);
+const AGENT: Duration = Duration::from_secs(30);
 
 /// How long the threads of a guest that is laid to rest are waited for.
 const STOPPED: Duration = Duration::from_secs(1);
