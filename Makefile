@@ -27,7 +27,6 @@ program: agent                 ## build the program; its names and lines for deb
 test: setup-test               ## set up and pass every test
 	@$(STAGE) --begin
 	@$(STAGE) format   $(CARGO) fmt --all --check
-	@$(STAGE) docs     env RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace $(FEATURES) --no-deps --locked
 	@$(STAGE) tests    scripts/tests --workspace $(FEATURES) --locked --no-fail-fast
 	@$(STAGE) benches  scripts/linted $(CARGO) build --workspace $(FEATURES) --locked --bench bills --bench twins --bench instructions
 	@$(STAGE) guard    $(MAKE) --no-print-directory guard
