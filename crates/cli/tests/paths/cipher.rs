@@ -100,17 +100,23 @@ fn crossings_are_counted_by_the_way_of_telling() {
         let point = points.iter().find(|point| point["variant"] == variant).unwrap();
         let count =
             |name: &str| point["counters"][name].as_f64().unwrap_or_else(|| panic!("{name}: {point}"));
-        count(counter) / count("operations")
+        (count(counter), count("operations"))
     };
+    // An operation at either edge of a window may be counted in part: there are few where others have the cores.
+    let edges = 6.0;
     let least = if is_quiet() { 0.95 } else { 0.1 };
     for counter in ["sleeps", "card_interrupts"] {
-        let each = of("interrupt", counter);
-        assert!((least..1.05).contains(&each), "{counter}: {each}");
+        let (count, operations) = of("interrupt", counter);
+        let expected = least * operations - edges..1.05 * operations + edges;
+        assert!(count > 0.0 && expected.contains(&count), "{counter}: {count} in {operations}");
     }
-    assert_eq!(of("busy", "sleeps"), 0.0);
+    assert_eq!(of("busy", "sleeps").0, 0.0);
     // Eight are told together.
-    let each = of("coalesced", "card_interrupts");
-    assert!((0.115..0.14).contains(&each), "{each}");
+    let (count, operations) = of("coalesced", "card_interrupts");
+    assert!(
+        (0.115 * operations - edges..0.14 * operations + edges).contains(&count),
+        "{count} in {operations}"
+    );
 }
 
 /// A bench that measures cases with Linux guests.
@@ -132,7 +138,7 @@ size    = [64, 65536]
 
 /// Measures the guests, while something is done to those who take part: every request's result is the library's.
 fn in_guests(disturb: impl FnOnce(&Bench)) {
-    match Boot::prepare() {
+    match Boot::prepare(Some(tollway_agent::BUILD)) {
         Err(Error::Missing(missing)) => return skip_test(&["qemu", "qemu8"], &missing),
         Err(error) => panic!("{error}"),
         Ok(boot) => {
@@ -201,7 +207,7 @@ variant = "dev-crypto"
 
 #[test]
 fn a_guests_drivers_are_measured_by_their_names_and_what_is_not_there_is_skipped() {
-    match Boot::prepare() {
+    match Boot::prepare(Some(tollway_agent::BUILD)) {
         Err(Error::Missing(missing)) => return skip_test(&["qemu"], &missing),
         Err(error) => panic!("{error}"),
         Ok(_) => {}

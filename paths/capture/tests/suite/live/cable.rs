@@ -1,5 +1,6 @@
 //! A cable with a sender at its left end; sources are opened at the right one.
 
+use std::fs;
 use std::time::Duration;
 
 use tollway_capture::engine::source::{Details, Kind, Read, Settings, Source};
@@ -54,6 +55,18 @@ impl Sender {
     /// So many numbered frames of a length.
     pub fn numbered(&self, numbers: std::ops::Range<u32>, length: usize) {
         numbers.for_each(|number| self.send(&numbered(number, length)));
+    }
+
+    /// The same, and waits until they have come: what of that is not done when a frame is sent, the kernel's threads ksoftirqd do
+    /// (kernel/softirq.c), which may wait for a processor. Where the interface goes down before, such frames are lost.
+    pub fn numbered_until_they_came(&self, numbers: std::ops::Range<u32>, length: usize) {
+        self.numbered(numbers, length);
+        let stat =
+            |process: fs::DirEntry| fs::read_to_string(process.path().join("stat")).unwrap_or_default();
+        eventually("ksoftirqd sleeps", || {
+            let mut all = fs::read_dir("/proc").unwrap().flatten().map(stat);
+            all.all(|stat| !stat.contains("(ksoftirqd/") || stat.contains(") S "))
+        });
     }
 }
 

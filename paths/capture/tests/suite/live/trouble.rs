@@ -64,7 +64,7 @@ fn who_may_not_is_told_what_would_allow_it() {
 const LONG: Duration = Duration::from_secs(180);
 
 /// Within this all is noticed, however busy the machine is.
-const HANG_TIMEOUT: Duration = Duration::from_secs(60);
+const HANG_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Reads until it ends, however long it would wait for frames, and says how many came and what the error was.
 fn until_the_end(source: &mut Source) -> (u64, String) {
@@ -83,7 +83,7 @@ fn an_interface_that_goes_down_ends_it_and_what_came_before_is_kept() {
     on_a_cable(|sender| {
         for kind in Kind::ALL {
             let mut source = open(&Settings { immediate: false, ..settings(kind) });
-            sender.numbered(0..100, 60);
+            sender.numbered_until_they_came(0..100, 60);
             set_up(Cable::RIGHT, false).unwrap();
             let (frames, error) = until_the_end(&mut source);
             assert_eq!(frames, 100, "{kind}");
@@ -112,7 +112,7 @@ fn an_interface_that_goes_down_and_up_again_is_waited_for_where_that_is_asked_fo
             let settings = Settings { immediate: false, waits_for_interface: true, ..settings(kind) };
             let mut source = open(&settings);
             for round in 0..2 {
-                sender.numbered(0..100, 60);
+                sender.numbered_until_they_came(0..100, 60);
                 set_up(Cable::RIGHT, false).unwrap();
                 let frames = until(&mut source, 100, |source| source.outages().is_down);
                 assert_eq!((frames, source.outages().count), (100, round + 1), "{kind}");
