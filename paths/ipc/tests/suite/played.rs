@@ -41,7 +41,7 @@ pub fn played(name: &str, axes: &[(&str, Value)]) -> Option<(Spread, Tally)> {
     let played = WINDOWS.iter().map(|window| {
         play_for(*window, name, axes).unwrap_or_else(|error| panic!("{name} {axes:?}: {error}"))
     });
-    // One that began after its window's end has one message, and a window of no length.
+    // An actor that begins after its window's end records one message, in a window of no length.
     let in_window = |tally: &Tally| tally.counters.get("window_ns") != Some(&0);
     let recorded = played.into_iter().find(|(spread, tally)| spread.ops > 0 && in_window(tally));
     Some(recorded.unwrap_or_else(|| panic!("{name} {axes:?}: nothing was recorded")))
