@@ -23,8 +23,8 @@ pub struct Boot {
 
 impl Boot {
     /// Finds everything and unpacks the kernel, which takes up to a second. The agent must be of this build; `None` takes
-    /// any. Where the accelerator is not known yet a guest is booted to find out, which can take
-    /// [`accelerator::PATIENCE`] once on a machine.
+    /// any. Where the accelerator is not known yet a guest is booted to find out, which can take ten
+    /// seconds once on a machine.
     ///
     /// # Errors
     /// [`Error::Missing`] with what is not there.
