@@ -11,7 +11,7 @@ use crate::micro;
 use crate::protocol::{Answer, Command};
 
 /// How long the guest of [`boot`] may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A kind of tenant on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -137,7 +137,7 @@ impl Bench {
 pub fn checked(output: &Output, code: i32) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(code), "{out}\n{err}");
+    assert_eq!(output.status.code(), Some(code), "{err}\n{out}");
     assert!(!err.contains("panicked"), "{err}");
     (out, err)
 }
