@@ -1,5 +1,5 @@
 //! Ends killed at any moment: the other is told, by an error that says so, and keeps nothing of it. `TOLLWAY_DEATHS` says how many are killed
-//! (`make deaths`: 24,000).
+//! (`make soak deaths`: 24,000).
 
 #[path = "../../../host/testing/asleep.rs"]
 mod asleep;

@@ -1,6 +1,6 @@
 //! Two ends that pause at any access to what they share, or what threads share: no message is lost, doubled or changed, by whatever way it goes.
 //!
-//! All of `src` is compiled once more here, with atomics that pause. `TOLLWAY_PAUSES` says how many messages (`make pauses`: 10^7) go by rings; by each of
+//! All of `src` is compiled once more here, with atomics that pause. `TOLLWAY_PAUSES` says how many messages (`make soak pauses`: 10^7) go by rings; by each of
 //! the other ways as many as by each of theirs.
 #![allow(dead_code, missing_docs, unused_imports)]
 

@@ -1,7 +1,7 @@
 //! The bars of `tollway bill -- COMMAND`: how far counts from slices are off, what counting costs the program, what the tolls explain, and whether what-ifs come true. One table; exit code 1 where a bar fails.
 //!
-//!     make bill-bar                       # all of it
-//!     make bill-bar BARS=explained        # a part: overhead, explained, everyday, tried, changes, slices
+//!     make soak bills                       # all of it
+//!     make soak bills BARS=explained        # a part: overhead, explained, everyday, tried, changes, slices
 
 mod changes;
 mod everyday;

@@ -247,7 +247,7 @@ fn at_the_edge_of_stability() {
     finish(asked, &wrong);
 }
 
-/// What a fuzzer found worth keeping (`make fuzz TARGET=model` goes on for longer).
+/// What a fuzzer found worth keeping (`make soak fuzz TARGET=model` goes on for longer).
 #[test]
 fn what_was_found_before() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/model");

@@ -1,4 +1,4 @@
-//! Traces that no clock writes, and what a fuzzer found worth keeping (`fuzz/seeds/trace`; `make fuzz TARGET=trace` goes on
+//! Traces that no clock writes, and what a fuzzer found worth keeping (`fuzz/seeds/trace`; `make soak fuzz TARGET=trace` goes on
 //! for longer).
 
 mod harness;

@@ -1,6 +1,6 @@
 //! How often intervals have the exact value: 95 of 100, if they are what they say.
 //!
-//! `make coverage` asks the whole question: seeds 1 to 1000 at a load of 0.8, between 93 and 97 %. The ordinary test asks
+//! `make soak coverage` asks the whole question: seeds 1 to 1000 at a load of 0.8, between 93 and 97 %. The ordinary test asks
 //! the first seeds with shorter runs at a load of 0.5, and allows what chance does.
 
 use rayon::prelude::*;

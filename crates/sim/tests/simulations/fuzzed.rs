@@ -1,5 +1,5 @@
 //! Specifications that no person writes: the worked examples with lines changed, lost and doubled, and what a fuzzer found
-//! worth keeping (`fuzz/seeds/spec`; `make fuzz TARGET=spec` goes on for longer).
+//! worth keeping (`fuzz/seeds/spec`; `make soak fuzz TARGET=spec` goes on for longer).
 
 mod harness;
 

@@ -27,7 +27,7 @@
 //!
 //! # What it takes
 //! Measured on two shared cores with QEMU 10.0 and Debian's generic kernel 6.1 under TCG, in tests built without
-//! optimisation (`make guest-test`):
+//! optimisation (`make soak guests`):
 //!
 //! | | |
 //! |---|---|

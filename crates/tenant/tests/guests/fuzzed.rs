@@ -1,5 +1,5 @@
 //! Bytes as machine code: those that a fuzzer found worth keeping (`fuzz/seeds/payload`), changes of them, and random
-//! ones, for some seconds. `make fuzz` goes on for longer, and adds to the kept ones.
+//! ones, for some seconds. `make soak fuzz` goes on for longer, and adds to the kept ones.
 //!
 //! Without `/dev/kvm` the test says why it does nothing, unless `TOLLWAY_REQUIRE` names `micro-guest` or `kvm`.
 

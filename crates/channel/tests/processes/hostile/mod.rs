@@ -1,5 +1,5 @@
 //! Ends that lie: in the shared memory, in it while the other looks at it, and when they meet. Whoever is honest has no message that it may not have,
-//! does not panic, does not hang, and its neighbours notice nothing. `TOLLWAY_LIES` says how many lies (`make lies`: 10^8).
+//! does not panic, does not hang, and its neighbours notice nothing. `TOLLWAY_LIES` says how many lies (`make soak lies`: 10^8).
 
 mod meeting;
 mod memory;

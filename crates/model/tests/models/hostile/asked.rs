@@ -1,5 +1,5 @@
 //! A question to a model, and what is wrong with its answer: that is finite figures which fit each other, or an error that
-//! names a parameter. `make fuzz TARGET=model` asks by the same words.
+//! names a parameter. `make soak fuzz TARGET=model` asks by the same words.
 
 #[path = "invariants.rs"]
 mod invariants;

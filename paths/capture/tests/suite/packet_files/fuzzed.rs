@@ -1,4 +1,4 @@
-//! Any bytes as a capture file, and any packets there and back: what `make fuzz TARGET=packet-file` tries for longer.
+//! Any bytes as a capture file, and any packets there and back: what `make soak fuzz TARGET=packet-file` tries for longer.
 
 use std::fs;
 use std::path::Path;

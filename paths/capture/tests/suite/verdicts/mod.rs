@@ -1,7 +1,7 @@
 //! Whoever decides on a packet comes to the same verdict: our machine code, our interpreter, libpcap's `bpf_filter`,
 //! Linux with the program attached to a socket, and a plain machine that lives in these tests.
 //!
-//! `make verdicts` compares a hundred million times (TOLLWAY_LONG).
+//! `make soak verdicts` compares a hundred million times (TOLLWAY_LONG).
 
 mod compare;
 mod expressions;
@@ -151,7 +151,7 @@ fn instructions_are_printed_as_libpcap_prints_them() {
     }
 }
 
-/// What a fuzzer found worth keeping; `make fuzz TARGET=bpf` goes on for longer.
+/// What a fuzzer found worth keeping; `make soak fuzz TARGET=bpf` goes on for longer.
 #[test]
 fn what_was_kept() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/bpf");
