@@ -12,6 +12,9 @@ mod kept;
 pub(crate) mod line;
 mod sharing;
 mod woken;
+// Not in it: tests compile it once more, with other atomics.
+#[cfg(test)]
+mod woken_tests;
 
 pub use call::{Call, Calls, Lost};
 #[cfg(feature = "linux")]

@@ -1,5 +1,7 @@
 //! `tollway bill`: of a path's gates, and of any program, in containers and out of them.
 
+#[path = "../../../host/testing/asleep.rs"]
+mod asleep;
 mod containers;
 mod endings;
 #[path = "../../../host/testing/eventually.rs"]

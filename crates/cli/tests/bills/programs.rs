@@ -2,10 +2,11 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{Seek, SeekFrom};
+use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use crate::asleep::sleeps_of;
 use crate::eventually::eventually;
 use crate::program::priced::bench;
 use crate::program::{Bench, checked, skip};
@@ -221,6 +222,24 @@ fn rings(bench: &Bench) -> Option<String> {
     Some(program)
 }
 
+/// The bill of the program that has work done by rings, and the seconds that other threads than its first ran. From /proc nothing is known of what a thread did
+/// since the last look, so it ends only when there was one more.
+fn billed_while_it_stays(bench: &Bench, way: &str, rings: &str) -> (Value, f64) {
+    let arguments = ["bill", "--json", "--by", way, "--", rings, "workers", "1000", "stays"];
+    let mut billing = bench.tollway(&arguments).stdin(Stdio::piped()).spawn().unwrap();
+    // In microseconds, the second that of other threads than the first.
+    let mut said = BufReader::new(billing.stderr.take().unwrap()).lines();
+    let microseconds = said.find_map(|line| line.unwrap().split_once(' ')?.1.parse::<f64>().ok());
+    if way == "proc" {
+        let before = sleeps_of(billing.id());
+        eventually("it is looked at", || sleeps_of(billing.id()) >= before + 6);
+    }
+    drop(billing.stdin.take());
+    let output = billing.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{:?}", said.collect::<Vec<_>>());
+    (serde_json::from_slice(&output.stdout).unwrap(), microseconds.unwrap() / 1e6)
+}
+
 /// What threads of the kernel do for a program's io_uring is in its bill, with the processor time that getrusage(2)
 /// has of them.
 #[test]
@@ -229,18 +248,12 @@ fn the_time_of_io_urings_threads_is_that_of_getrusage() {
     let Some(rings) = rings(&bench) else { return };
     let ways: &[&str] = if kernel_tells() { &["kernel", "ptrace", "proc"] } else { &["ptrace", "proc"] };
     for way in ways {
-        let arguments = ["bill", "--json", "--by", way, "--", &rings, "workers", "3000"];
-        let (out, said) = bench.ends(&arguments, 0);
-        let bill: Value = serde_json::from_str(&out).unwrap();
-        // In microseconds, the second that of other threads than the first.
-        let times = said.lines().find_map(|line| line.split_once(' ')?.1.parse::<f64>().ok());
-        let (workers, expected) =
-            (line(&bill, "threads of the kernel (io_uring, vhost)"), times.unwrap() / 1e6);
+        let (bill, expected) = billed_while_it_stays(&bench, way, &rings);
+        let workers = line(&bill, "threads of the kernel (io_uring, vhost)");
         let found = number(&workers["inside"]) / 1e9;
-        assert!(expected > 0.1 && number(&workers["count"]) >= 1.0, "{way}: {expected} s, {workers}");
-        // One tick of the kernel's slowest clock, and from /proc a look each 20 ms that others may delay.
-        let slack = if *way == "proc" { 0.08 } else { 0.01 };
-        assert!((found - expected).abs() <= slack, "{way}: {found} of {expected} s");
+        assert!(expected > 0.03 && number(&workers["count"]) >= 1.0, "{way}: {expected} s, {workers}");
+        // One tick of the kernel's slowest clock.
+        assert!((found - expected).abs() <= 0.01, "{way}: {found} of {expected} s");
         // All of it is in the kernel.
         if *way == "kernel" {
             assert!(number(&bill["kernel"]["ns"]) >= 1e9 * found, "{bill}");
