@@ -113,3 +113,20 @@ pub(crate) fn quantile(all: Quantile, each: &[f64], confidence: f64) -> Result<O
     let (low, high) = (of_each.lo.min(all.low), of_each.hi.max(all.high));
     Ok(Some(Interval::new(all.value, low, high, confidence)?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is like its neighbour is correlated, and what is unlike it or stands alone is not.
+    #[test]
+    fn correlation_of_neighbours_is_seen() {
+        let wave = |period: usize| -> Vec<Vec<f64>> {
+            let of = |at: usize| if at % period < period / 2 { 1.0 } else { -1.0 };
+            vec![(0..200).map(of).collect(); 4]
+        };
+        assert!(correlated(&wave(20)));
+        assert!(!correlated(&wave(2)));
+        assert!(!correlated(&[vec![1.0], vec![-1.0]]) && !correlated(&[vec![0.0; 50]]));
+    }
+}

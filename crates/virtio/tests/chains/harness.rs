@@ -167,9 +167,12 @@ impl Player {
         let heads: [u8; 8] = std::array::from_fn(|_| choices.byte());
         memory[place.available + 2..place.available + 4].copy_from_slice(&count.to_le_bytes());
         for slot in 0..place.size {
-            // Mostly heads that there are.
-            let head = heads[slot % 8];
-            let head = if head < 250 { u16::from(head) % place.size as u16 } else { u16::from(head) };
+            // Mostly heads that there are; else the first that there is not, or one far beyond.
+            let head = match heads[slot % 8] {
+                head @ 0..245 => u16::from(head) % place.size as u16,
+                245..250 => place.size as u16,
+                beyond => u16::from(beyond),
+            };
             let at = place.available + 4 + 2 * slot;
             memory[at..at + 2].copy_from_slice(&head.to_le_bytes());
         }

@@ -112,6 +112,7 @@ fn what_no_peer_should_say_ends_its_connection_only() {
         (message(5, 1, &region(9)), "9 regions"),
         (message(5, 1, &region(2)), "2 regions with 0 files"),
         (message(8, 1, &words(&[5 << 32])), "power of two"),
+        (message(8, 1, &words(&[512 << 32])), "at most 256"),
         (message(8, 1, &words(&[8 << 32 | 7])), "queue 7 of 1"),
         (message(9, 1, &words(&[1, 0, 0, 0, 0])), "queue 1 of 1"),
         (message(10, 1, &words(&[1 << 52])), "16 bits"),
@@ -133,6 +134,14 @@ fn what_no_peer_should_say_ends_its_connection_only() {
         served.wait_for(|seen| matches!(seen, Seen::Gone(0)).then_some(()));
         draw(&mut frontend);
     }
+}
+
+#[test]
+fn a_queue_of_the_largest_size_is_taken() {
+    let served = Served::start(1);
+    let largest = Options { buffers: 256, ..Options::default() };
+    let mut frontend = Frontend::connect(&served.socket(0), &largest).unwrap();
+    draw(&mut frontend);
 }
 
 #[test]
