@@ -19,7 +19,7 @@ use super::{Kernel, Passed};
 use crate::living::{clock_of, life_of};
 
 /// Calls of which the mean is one measurement: in less than a millisecond others come seldom.
-const CALLS: u32 = 1500;
+const CALLS: u32 = 1000;
 /// Measurements in a round.
 const GOES: usize = 5;
 const ROUNDS: usize = 3;
