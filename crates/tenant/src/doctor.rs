@@ -11,7 +11,7 @@ use crate::micro;
 use crate::protocol::{Answer, Command};
 
 /// How long the guest of [`boot`] may take.
-const PATIENCE: Duration = Duration::from_secs(120);
+const LONGEST: Duration = Duration::from_secs(120);
 
 /// A kind of tenant on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,12 +112,12 @@ fn try_boot(build: &str) -> Result<String> {
     let boot = Boot::prepare(Some(build))?;
     let begun = Instant::now();
     let mut guest = LinuxGuest::start(&boot, &GuestOptions::default())?;
-    guest.booted(begun + PATIENCE)?;
+    guest.booted(begun + LONGEST)?;
     let booted = begun.elapsed();
     let mut agent = guest.agent(0)?;
     agent.synchronise()?;
     let asked = RunClock::chosen().now();
-    match agent.ask(u32::MAX, Command::Clock, Instant::now() + PATIENCE)? {
+    match agent.ask(u32::MAX, Command::Clock, Instant::now() + LONGEST)? {
         Answer::Clock(_) => {}
         other => return Err(Error::Wrong(format!("its agent was asked for its clock and said {other:?}"))),
     }
