@@ -20,7 +20,7 @@ use crate::seats::{Seat, Sitting};
 use crate::servers::Servers;
 
 /// How long guests may take to boot. Eight at once took 14 s on two processors, one alone 17 s where four programs were busy beside it;
-/// one that ends or panics is an error at once.
+/// a guest that ends or panics is an error at once.
 const BOOT: Duration = Duration::from_secs(120);
 
 /// So much longer for each further one of them.
