@@ -12,7 +12,7 @@ mod kept;
 pub(crate) mod line;
 mod sharing;
 mod woken;
-// Not in it: tests compile it once more, with other atomics.
+// Not in woken.rs, which tests of orderings and pauses compile once more, with other atomics.
 #[cfg(test)]
 mod woken_tests;
 

@@ -109,7 +109,7 @@ impl Platform for Pair {
 /// Who sleeps at once.
 const SLEEPER: Patience = Patience { spin: 0, yields: 0 };
 
-/// In every order with so many preemptions at most; with one more if TOLLWAY_LONG is set (`make soak orderings`).
+/// In every order with that number of preemptions at most; with one more if TOLLWAY_LONG is set (`make soak orderings`).
 fn check(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions + usize::from(std::env::var_os("TOLLWAY_LONG").is_some()));
