@@ -32,8 +32,8 @@ pub(crate) const ITSELF: u32 = u32::MAX;
 /// How often the clock of a guest is read to learn its offset.
 const READINGS: usize = 16;
 
-/// How long a reading may take.
-const READING: Duration = Duration::from_secs(2);
+/// How long a reading may take: beside a thread of real time a guest waits for seconds.
+const READING: Duration = Duration::from_secs(30);
 
 /// What is started as an agent, and in which surroundings.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,8 @@ use tollway_host::cpu::{Policy, allowed_cpus, pin_current_thread, set_policy};
 use tollway_host::requirement::skip_test;
 use tollway_watch::kernel::{Cost, Kernel};
 
-/// Leaves a processor to others for moments only, as a thread of real time; `false` where this process may not have one.
+/// Leaves a processor to others for a sixth of the time, as a thread of real time; `false` where this process may not have one. Other
+/// programs on that processor wait as well, so it is not to last.
 fn hogs(cpu: u32, stop: &AtomicBool) -> bool {
     pin_current_thread(cpu).unwrap();
     if set_policy(Policy::Fifo).is_err() {
@@ -19,7 +20,7 @@ fn hogs(cpu: u32, stop: &AtomicBool) -> bool {
     }
     while !stop.load(Relaxed) {
         let begun = Instant::now();
-        while begun.elapsed() < Duration::from_micros(900) {}
+        while begun.elapsed() < Duration::from_micros(500) {}
         pause(Duration::from_micros(100));
     }
     true
@@ -47,7 +48,7 @@ fn who_has_the_processor_meanwhile_does_not_change_it() {
     let stop = AtomicBool::new(false);
     let (beside, is_there) = thread::scope(|scope| {
         let hogging = scope.spawn(|| hogs(here, &stop));
-        let beside: Vec<_> = (0..3).map(|_| cost()).collect();
+        let beside = cost();
         stop.store(true, Relaxed);
         (beside, hogging.join().unwrap())
     });
@@ -56,11 +57,9 @@ fn who_has_the_processor_meanwhile_does_not_change_it() {
         let refused = "this process may have none";
         return skip_test(&["root"], &Missing::new("threads of real time", refused, "run as root"));
     }
-    for cost in beside {
-        for of in [|cost: &Cost| cost.call, |cost: &Cost| cost.call_on_file] {
-            let (alone, beside) = (median(alone.iter().map(of).collect()), of(&cost));
-            // It was seventeen times as much; a virtual processor is at half its speed at times.
-            assert!((alone / 3..alone * 3).contains(&beside), "{beside:?} beside another, {alone:?} alone");
-        }
+    for of in [|cost: &Cost| cost.call, |cost: &Cost| cost.call_on_file] {
+        let (alone, beside) = (median(alone.iter().map(of).collect()), of(&beside));
+        // It was seventeen times as much; a virtual processor is at half its speed at times.
+        assert!((alone / 3..alone * 3).contains(&beside), "{beside:?} beside another, {alone:?} alone");
     }
 }
