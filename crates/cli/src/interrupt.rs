@@ -10,9 +10,12 @@ use rustix::time::{ClockId, clock_gettime};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level;
 
-/// Signals within this time are one: timeout(1) sends two, to the process and to its group, and a terminal's end is
-/// sent by the terminal and by the shell. A person does not press twice within it.
-const ONE: Duration = Duration::from_millis(50);
+/// A Ctrl-C within this time of the first is the same: nobody presses twice within it.
+const ONE_PRESS: Duration = Duration::from_millis(50);
+
+/// Signals of programs within this time are one: timeout(1) sends two, to the process and to its group, and a terminal's end is sent
+/// by the terminal and by the shell. On a busy machine the second comes a good deal later.
+const ONE_END: Duration = Duration::from_secs(1);
 
 /// When the first came, in nanoseconds of the monotonic clock; 0 before that.
 static FIRST: AtomicU64 = AtomicU64::new(0);
@@ -44,6 +47,7 @@ pub fn flag() -> Result<&'static AtomicBool> {
             continue;
         }
         let set = Arc::clone(set);
+        let one = if signal == SIGINT { ONE_PRESS } else { ONE_END };
         let handler = move || {
             let now = clock_gettime(ClockId::Monotonic);
             let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
@@ -52,7 +56,7 @@ pub fn flag() -> Result<&'static AtomicBool> {
                     WHICH.store(signal, Ordering::Relaxed);
                     set.store(true, Ordering::Relaxed);
                 }
-                Err(first) if now.saturating_sub(first) > ONE.as_nanos() as u64 => low_level::exit(130),
+                Err(first) if now.saturating_sub(first) > one.as_nanos() as u64 => low_level::exit(130),
                 Err(_) => {}
             }
         };

@@ -41,6 +41,16 @@ pub(crate) fn slowed(
 /// it.
 pub(crate) const TRIED: f64 = 4.0;
 
+/// The quantile of samples that must have it: all have it where it is planted, and those that lost the processor to somebody else
+/// pass for such.
+pub(crate) const LOW: f64 = 0.1;
+
+/// So many samples tell by that quantile; where there are fewer it is looked at again, and the least counts.
+pub(crate) const ENOUGH: u64 = 16;
+
+/// How often it is looked at at most.
+pub(crate) const LOOKS: u32 = 4;
+
 /// Share of it that must be there.
 const THERE: f64 = 0.5;
 

@@ -550,12 +550,19 @@ fn plant(
     sides: &[Side],
     sample: f64,
     cost: &PlantCost,
-    slowed: impl FnOnce(u32) -> Result<Option<Outcome>, Error>,
+    mut slowed: impl FnMut(u32) -> Result<Option<Outcome>, Error>,
 ) -> Result<Option<Vec<u32>>, Error> {
     let steps =
         sides.iter().map(|side| pilot::steps(side.planted, sample, cost)).collect::<Result<_, _>>()?;
-    let Some(tried) = slowed(pilot::steps(pilot::TRIED, sample, cost)?)? else { return Ok(None) };
-    let took = tried.spread.quantile(0.5).unwrap_or_default() * f64::from(tried.spread.batch);
+    let tried = pilot::steps(pilot::TRIED, sample, cost)?;
+    let mut took = f64::INFINITY;
+    for _ in 0..pilot::LOOKS {
+        let Some(Outcome { spread, .. }) = slowed(tried)? else { return Ok(None) };
+        took = took.min(spread.quantile(pilot::LOW).unwrap_or_default() * f64::from(spread.batch));
+        if spread.samples() >= pilot::ENOUGH {
+            break;
+        }
+    }
     pilot::is_planted(sample, took)?;
     Ok(Some(steps))
 }

@@ -240,7 +240,7 @@ fn signals_that_come_together_are_one() {
     for _ in 0..5 {
         let capture = listen(&bench, &cable, &["-w", "all.pcap"]);
         send(&bench, &cable, 100, "10k");
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGINT] {
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
             capture.signal(signal);
             pause(Duration::from_micros(300));
         }

@@ -15,8 +15,8 @@ use tollway_watch::proc::Proc;
 use tollway_watch::traced::Traced;
 use tollway_watch::{Counts, Thread};
 
-/// How long the programs run, in milliseconds.
-const LONG: &str = "1000";
+/// How long the programs run, in milliseconds of a processor.
+const LONG: &str = "500";
 /// What threads in the kernel are called, of each program.
 const PROGRAMS: [(&str, &str); 2] = [("polled", "iou-sqp-"), ("workers", "iou-wrk-")];
 /// How long the ticks are in seconds in which times are cut, or found: of the kernel's slowest clock

@@ -1,6 +1,6 @@
 //! Guests that wait: asleep by an exit until somebody rings, or awake at a word of shared memory.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use crate::asleep::Thread;
@@ -9,7 +9,7 @@ use crate::pause::pause;
 use super::super::*;
 use super::{crossing, increment, kvm, limit, work};
 
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_secs(60);
 
 fn wired(wiring: &Wiring) -> (Devices, MicroGuest) {
     let devices = Devices::wired(wiring).unwrap();
@@ -240,15 +240,16 @@ fn processors_sleep_on_their_own() {
 #[test]
 fn polling_has_no_exit() {
     let Some(_one) = kvm() else { return };
-    const ROUNDS: u64 = 1000;
+    const ROUNDS: u64 = 200;
     let words = Box::new([AtomicU64::new(0), AtomicU64::new(0)]);
     let (_devices, mut guest) = wired(&Wiring::default());
     let words = &words;
+    let over = &AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(move || {
             for round in 1..=ROUNDS {
                 words[0].store(round, Ordering::Release);
-                while words[1].load(Ordering::Acquire) != round {
+                while words[1].load(Ordering::Acquire) != round && !over.load(Ordering::Relaxed) {
                     std::thread::yield_now();
                 }
             }
@@ -264,6 +265,7 @@ fn polling_has_no_exit() {
                 seen
             })
         };
+        over.store(true, Ordering::Relaxed);
         assert_eq!(outcome.unwrap(), CallOutcome { value: ROUNDS, exits: ExitCounts::default() });
     });
 }

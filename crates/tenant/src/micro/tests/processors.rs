@@ -104,7 +104,7 @@ fn a_fault_on_one_leaves_the_other() {
                 })
             }
         });
-        while !running.load(Ordering::Acquire) {
+        while !running.load(Ordering::Acquire) && !other.is_finished() {
             std::thread::yield_now();
         }
         for _ in 0..3 {
