@@ -25,6 +25,9 @@ pub mod meters;
 mod network;
 pub mod profiler;
 pub mod program;
+#[cfg(test)]
+#[path = "../testing/quiet.rs"]
+mod quiet;
 pub mod requirement;
 pub mod samplers;
 pub mod scratch;

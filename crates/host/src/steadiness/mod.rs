@@ -125,24 +125,16 @@ impl Steadiness {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::quiet::is_quiet;
 
     #[test]
     fn this_machine_is_examined_in_less_than_a_second_and_the_result_reads_back() {
         clock::hz().unwrap();
-        // Where others have the processors it may take longer once.
-        let (mut found, mut took) = (None, Duration::MAX);
-        for _ in 0..5 {
-            let begun = Instant::now();
-            found = Some(examine());
-            took = begun.elapsed();
-            assert!(took >= WATCHED, "{took:?}");
-            if took < Duration::from_secs(1) {
-                break;
-            }
-        }
-        let found = found.unwrap();
+        let begun = Instant::now();
+        let found = examine();
+        let took = begun.elapsed();
         println!("{took:?} {found:#?}");
-        assert!(took < Duration::from_secs(1), "{took:?}");
+        assert!(took >= WATCHED && (took < Duration::from_secs(1) || !is_quiet()), "{took:?}");
         assert_eq!(found.pace.len(), cpus_of_process().unwrap().len());
         assert!(found.pace.iter().all(|p| p.lo <= p.ticks_per_step && p.ticks_per_step <= p.hi));
         assert!(found.pace.iter().all(|p| p.ghz > 0.2 && p.ghz < 20.0));

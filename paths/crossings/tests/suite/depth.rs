@@ -18,8 +18,9 @@ const ROUNDS: usize = 201;
 /// Calls of a sample.
 const CALLS: usize = 16;
 
-/// Rounds in which one has to be more than another: a fair coin comes to that less than once in 10^9 times.
-const MOST: usize = ROUNDS * 3 / 4;
+/// Rounds in which one has to be more than another: a fair coin comes to that once in 10^5 times. Beside stress-ng and
+/// real-time bursts it was 143.
+const MOST: usize = ROUNDS * 13 / 20;
 
 fn ticks(mut work: impl FnMut()) -> f64 {
     let clock = RunClock::chosen();
