@@ -206,7 +206,7 @@ impl<'a> Crew<'a> {
         let actors = self.run(job, &members, guests)?;
         let (after, elsewhere) = self.target.read()?;
         let meters = after.since(&before);
-        let tally = self.finish(&members, self.patience(job))?;
+        let tally = self.finish(&members, self.answers_within(job))?;
         let mut spread: Option<Spread> = None;
         for actor in &actors {
             if let Some(more) = &actor.ran.spread {
@@ -265,11 +265,11 @@ impl<'a> Crew<'a> {
                 let make = self.make(job, &member.sitting)?;
                 self.agents[member.agent].send(member.number, Command::Make(make))?;
             }
-            self.gather(&now, self.patience(job), "to be made")?;
+            self.gather(&now, self.answers_within(job), "to be made")?;
             for member in &now {
                 self.agents[member.agent].send(member.number, Command::Ready(addresses.clone()))?;
             }
-            let ready = self.gather(&now, self.patience(job), "to get ready")?;
+            let ready = self.gather(&now, self.answers_within(job), "to get ready")?;
             for (member, answer) in now.iter().zip(ready) {
                 match answer {
                     Answer::Ready(address) => addresses.push(address),
@@ -298,7 +298,7 @@ impl<'a> Crew<'a> {
     }
 
     /// How long an actor may take beyond its window, or for a command that has none.
-    fn patience(&self, job: &Job<'_>) -> Duration {
+    fn answers_within(&self, job: &Job<'_>) -> Duration {
         let least = if job.plan.uses(TenantKind::LinuxGuest) { GRACE_GUEST } else { Duration::ZERO };
         self.grace.max(job.patience).max(least)
     }
@@ -364,7 +364,7 @@ impl<'a> Crew<'a> {
         }
         let given = watch(members, guests, &window, self.hz);
         let all: Vec<&Member<'_>> = members.iter().collect();
-        let answers = self.gather(&all, lead + warmup + length + self.patience(job), "to run")?;
+        let answers = self.gather(&all, lead + warmup + length + self.answers_within(job), "to run")?;
         let mut played = Vec::new();
         for ((member, answer), given) in members.iter().zip(answers).zip(given) {
             let Answer::Ran(ran) = answer else { return Err(out_of_turn(member, &answer)) };

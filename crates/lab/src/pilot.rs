@@ -45,10 +45,10 @@ pub(crate) const TRIED: f64 = 4.0;
 /// pass for such.
 pub(crate) const LOW: f64 = 0.1;
 
-/// So many samples tell by that quantile; where there are fewer it is looked at again, and the least counts.
+/// Samples that are enough for that quantile. Where there are fewer it is measured again, and the least counts.
 pub(crate) const ENOUGH: u64 = 16;
 
-/// How often it is looked at at most.
+/// How often it is measured at most.
 pub(crate) const LOOKS: u32 = 4;
 
 /// Share of it that must be there.

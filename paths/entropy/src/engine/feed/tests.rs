@@ -133,9 +133,9 @@ fn it_feeds_at_once_then_as_wanted_then_once_in_a_while() {
         let wanting = Recording { wants: 256, ..Recording::default() };
         let feeder = Feeder::new(Trusted(Seeded::new(1), 8.0), wanting, Some(10)).unwrap();
         let begun = Instant::now();
-        let (told, taken, outcome) = run(feeder, Pace { interval, ..quick() }, events);
+        let (feedings, taken, outcome) = run(feeder, Pace { interval, ..quick() }, events);
         outcome.unwrap();
-        assert_eq!((told, taken.len()), (vec!["fed 80".to_string(); events], events));
+        assert_eq!((feedings, taken.len()), (vec!["fed 80".to_string(); events], events));
         begun.elapsed()
     };
     // Four of 80 bits until it has enough: none of these waits for the interval.
