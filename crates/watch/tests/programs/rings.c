@@ -92,8 +92,8 @@ static void wait_until_none_polls(void) {
     while (!(__atomic_load_n(flags_of_ring, __ATOMIC_ACQUIRE) & IORING_SQ_NEED_WAKEUP)) nanosleep(&soon, NULL);
 }
 
-// rings polled|workers MILLISECONDS [stays]: for so long a time of processors reads of /dev/zero are done by threads that the
-// kernel has for it. Who stays ends when its input does.
+// rings polled|workers MILLISECONDS [stays]: threads that the kernel has for it read /dev/zero, until all its threads together have had a
+// processor for that time. Who stays ends when its input does.
 int main(int count, char **arguments) {
     if (count < 3) return 2;
     int is_polled = !strcmp(arguments[1], "polled");
