@@ -9,8 +9,8 @@ use tollway_host::clock::RunClock;
 use tollway_tenant::micro::{Devices, Limits, MicroGuest, Options};
 use tollway_tenant::protocol::Make;
 
-/// How long a micro-guest may run beyond the end of its window.
-const GRACE: Duration = Duration::from_secs(2);
+/// How long a micro-guest may run beyond the end of its window: less than the host waits for the answer of its actor.
+const GRACE: Duration = Duration::from_secs(20);
 
 /// What surrounds an actor in its tenant.
 pub(crate) enum Surroundings {

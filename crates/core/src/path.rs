@@ -47,7 +47,7 @@ pub trait Variant: Send + Sync {
         Vec::new()
     }
 
-    /// How long an actor may take beyond its window, or to get ready, where that is more than a few seconds: one operation
+    /// How long an actor may take beyond its window, or to get ready, where that is more than half a minute: one operation
     /// may be longer than any window, or a large file has to be made first.
     fn patience(&self, _params: &Params) -> Duration {
         Duration::ZERO

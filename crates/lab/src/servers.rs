@@ -4,14 +4,13 @@
 //! It serves from then on, whatever trial the guest is in, and so has neither window nor tally. What it did wrong its guest's
 //! actors find, who verify what they get.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tollway_core::{Error, GuestDevice, Lot, Result, Server, TenantKind};
 use tollway_tenant::protocol::{Answer, Command, Make};
 use tollway_tenant::{Agent, Executable, Target};
 
-/// How long it may take to be made, and to be ready.
-const PATIENCE: Duration = Duration::from_secs(5);
+use crate::crew::GRACE;
 
 /// The number of the one actor of each.
 const ACTOR: u32 = 0;
@@ -59,7 +58,7 @@ impl Servers<'_> {
             lot: Lot::default(),
         };
         let mut agent = self.target.start(self.executable)?;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + GRACE;
         agent.ask(ACTOR, Command::Make(make), deadline)?;
         match agent.ask(ACTOR, Command::Ready(Vec::new()), deadline)? {
             Answer::Ready(address) => Ok((agent, address.0)),

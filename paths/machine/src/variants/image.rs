@@ -256,10 +256,6 @@ impl Variant for Encryption {
         vec![Yield::bytes(params.int("size").unwrap_or_default()), Yield::one(Unit::Accesses)]
     }
 
-    fn patience(&self, _: &Params) -> Duration {
-        Duration::from_secs(10)
-    }
-
     fn actor(&self, _: &str, params: &Params) -> Result<Box<dyn Actor>> {
         Ok(Box::new(Alone { load: alone(params)?, disks: None }))
     }
