@@ -149,8 +149,8 @@ impl Ledger {
         } else {
             (rest.calls, rest.bytes) = (0, 0);
         }
-        // Each time is cut to whole ticks.
-        if rest.user + rest.system <= process.threads.len() as u64 {
+        // Both times of each thread are cut to whole ticks.
+        if rest.user + rest.system <= 2 * process.threads.len() as u64 {
             (rest.user, rest.system) = (0, 0);
         }
         rest.ran = nanoseconds(rest.user + rest.system);

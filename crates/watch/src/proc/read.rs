@@ -201,8 +201,13 @@ impl Add for Sums {
 impl Sub for Sums {
     type Output = Sums;
 
+    /// The kernel divides the time of a process and of each of its threads by ticks of their own, so that one half of the difference may be less than
+    /// nothing: then the other is no more than the whole.
     fn sub(self, other: Sums) -> Sums {
-        self.each(other, u64::saturating_sub)
+        let left = self.each(other, u64::saturating_sub);
+        let whole = (self.user + self.system).saturating_sub(other.user + other.system);
+        let user = left.user.min(whole);
+        Sums { user, system: whole - user, ..left }
     }
 }
 
@@ -218,6 +223,21 @@ mod tests {
             Sums { ran: 5, ..Sums::default() }.times(),
             (Duration::from_nanos(5), Duration::from_nanos(0))
         );
+    }
+
+    #[test]
+    fn what_is_left_of_a_time_is_no_more_than_the_whole_however_both_were_divided() {
+        let of = |user, system| Sums { user, system, ..Sums::default() };
+        for (threads, left) in [
+            (of(4, 5), of(6, 5)),
+            (of(14, 6), of(0, 0)),
+            (of(6, 14), of(0, 0)),
+            (of(12, 3), of(0, 5)),
+            (of(3, 12), of(5, 0)),
+            (of(30, 30), of(0, 0)),
+        ] {
+            assert_eq!(of(10, 10) - threads, left, "{threads:?}");
+        }
     }
 
     #[test]
