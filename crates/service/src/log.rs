@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const ROOM: usize = 1024;
 
 /// How long the end may take for lines that nobody reads.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Lines on their way.
 struct Writer {

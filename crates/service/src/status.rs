@@ -87,7 +87,7 @@ fn read_within(socket: &Path, most: Duration) -> io::Result<Vec<u8>> {
 /// # Errors
 /// Nobody answers there, not in time, or no document.
 pub fn ask(socket: &Path, servers: &str) -> Result<()> {
-    io::stdout().write_all(asked(socket, servers, 5 * PATIENCE)?.as_bytes())?;
+    io::stdout().write_all(asked(socket, servers, 10 * PATIENCE)?.as_bytes())?;
     Ok(())
 }
 
@@ -123,33 +123,35 @@ mod tests {
     use super::*;
 
     const SHORT: Duration = Duration::from_millis(500);
+    /// Longer than anybody is displaced.
+    const HANG: Duration = Duration::from_secs(60);
 
-    /// What is told of somebody who answers like that.
-    fn told(answers: impl Fn(UnixStream) + Send + 'static) -> String {
+    /// What is told of somebody who answers like that, if it is waited for so long.
+    fn told(within: Duration, answers: impl Fn(UnixStream) + Send + 'static) -> String {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("status.sock");
         let listener = UnixListener::bind(&path).unwrap();
         let other = thread::spawn(move || answers(listener.accept().unwrap().0));
         let begun = Instant::now();
-        let told = asked(&path, "a test", SHORT).unwrap_or_else(|error| error.to_string());
-        assert!(begun.elapsed() < 10 * SHORT, "{:?}", begun.elapsed());
+        let told = asked(&path, "a test", within).unwrap_or_else(|error| error.to_string());
+        assert!(begun.elapsed() < 2 * HANG, "{:?}", begun.elapsed());
         other.join().unwrap();
         told
     }
 
     #[test]
     fn whoever_answers_slowly_or_nonsense_is_left() {
-        let dripping = told(|mut stream| {
+        let dripping = told(SHORT, |mut stream| {
             while stream.write_all(b" ").is_ok() {
                 thread::sleep(SHORT / 10);
             }
         });
         assert!(dripping.contains("in time"), "{dripping}");
         for nonsense in [&b"\xff\xfe\n"[..], b"rm -rf /\x1b[31m", b"[1]", b"{\"a\": \"\xc2\x9b31m\"}"] {
-            let told = told(move |mut stream| stream.write_all(nonsense).unwrap());
+            let told = told(HANG, move |mut stream| stream.write_all(nonsense).unwrap());
             assert!(told.contains("what it answers is no"), "{told}");
         }
-        assert_eq!(told(|mut stream| stream.write_all(b"{\"a\": 1}\n").unwrap()), "{\"a\": 1}\n");
+        assert_eq!(told(HANG, |mut stream| stream.write_all(b"{\"a\": 1}\n").unwrap()), "{\"a\": 1}\n");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::schema::{self, APPLICATION_ID, Mark, VERSION};
 use crate::{Result, StoreError};
 
 /// How long a writer waits for another one before it gives up and says for whom it waited.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What is read stays in memory up to so many KiB, which SQLite wants as a number less than 0: a price list is some MiB.
 const CACHE: i32 = -16 * 1024;

@@ -24,7 +24,7 @@ use crate::ssh::OtherHost;
 const HELLO: Duration = Duration::from_secs(30);
 
 /// How long an agent whose socket has closed may take to end before nobody asks any longer how it ended.
-const ENDING: Duration = Duration::from_millis(100);
+const ENDING: Duration = Duration::from_secs(10);
 
 /// The actor number of commands that are to the agent itself.
 pub(crate) const ITSELF: u32 = u32::MAX;

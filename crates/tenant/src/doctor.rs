@@ -10,7 +10,7 @@ use crate::linux::{self, Boot, Choice, Found, GuestOptions, LinuxGuest};
 use crate::micro;
 use crate::protocol::{Answer, Command};
 
-/// How long the guest of [`boot`] may take.
+/// How long the guest of [`boot`] may take, and again to stop.
 const LONGEST: Duration = Duration::from_secs(120);
 
 /// A kind of tenant on this machine.
@@ -124,7 +124,7 @@ fn try_boot(build: &str) -> Result<String> {
     let there_and_back = RunClock::chosen().now().saturating_sub(asked);
     let (kernel, apart) = (agent.hello().kernel.clone(), agent.uncertainty());
     drop(agent);
-    guest.stop(Duration::from_secs(5))?;
+    guest.stop(LONGEST)?;
     Ok(format!(
         "booted Linux {kernel} in {:.1} s and powered off: QEMU {} with {}, as {}; a word there and back takes {} c, its \
          clock is known to ± {} c",

@@ -27,9 +27,9 @@ use crate::{interrupt, laboratory, output};
 pub const BUDGET: f64 = 13.0;
 /// Seconds below which nothing of use is measured.
 const LEAST: f64 = 1.0;
-/// How long another bill that measures prices is waited for: half a minute did not do on a machine with three programs a
-/// processor, and who measures beside it makes both slower.
-const OF_ANOTHER: Duration = Duration::from_secs(120);
+/// How long another bill that measures prices is waited for: on a machine that leaves it a tenth of a processor it takes minutes, and measuring beside it makes
+/// both slower.
+const OF_ANOTHER: Duration = Duration::from_secs(600);
 /// How old a price of a store may be.
 const AGE: SignedDuration = SignedDuration::from_hours(7 * 24);
 
@@ -210,7 +210,9 @@ impl<'a> Pricing<'a> {
         let all = chosen.len();
         let mut left_out = 0;
         if all > 0 {
-            let request = self.request(&mut chosen, self.left - begun.elapsed().as_secs_f64())?;
+            // What was measured before takes longer where others have the processors: half of the time is for these all the same.
+            let left = (self.left - begun.elapsed().as_secs_f64()).max(self.left / 2.0);
+            let request = self.request(&mut chosen, left)?;
             left_out = all - chosen.len();
             let mut told = Told::new();
             let ended = self.lab.run(&mut store, &request, &mut told);

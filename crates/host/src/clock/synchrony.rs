@@ -25,6 +25,9 @@ const BUDGET: Ticks = 30_000_000;
 /// Ticks at most, about 0.3 s: on a busy machine the two threads rarely run at the same time.
 const PATIENCE: Ticks = 30 * BUDGET;
 
+/// Ticks at most until the first round has come to its end, some 3 s: who is displaced on one core for long may be so on the other next.
+const FIRST: Ticks = 10 * PATIENCE;
+
 /// Rounds that make a comparison.
 const ENOUGH: u64 = 100;
 
@@ -57,7 +60,7 @@ struct Lane(AtomicU64);
 
 const OVER: u64 = u64::MAX;
 
-/// Compares the time-stamp counters of two processors, in about 10 ms; on a busy machine up to 0.3 s.
+/// Compares the time-stamp counters of two processors, in about 10 ms; on a busy machine up to 0.3 s, or 3 s if they hardly run at the same time.
 ///
 /// # Errors
 /// [`Missing`] if they are the same processor, if this process may not run on one of them, or if not one round came
@@ -107,7 +110,7 @@ pub fn synchrony(first: u32, second: u32) -> Found<Synchrony> {
         thrown.and(caught).map_err(refused)
     })?;
     if found.rounds == 0 {
-        return Err(Missing::new(what, "no round came to its end in 0.3 s", "try on a quieter machine"));
+        return Err(Missing::new(what, "no round came to its end in 3 s", "try on a quieter machine"));
     }
     Ok(found)
 }
@@ -121,11 +124,16 @@ fn play(throw: &AtomicU64, answer: &AtomicU64, found: &mut Synchrony) {
         let b = loop {
             let b = answer.load(Ordering::Acquire);
             let spent = Tsc.now().saturating_sub(start);
-            if b == OVER || spent > PATIENCE || (spent > BUDGET && found.rounds >= ENOUGH) {
-                return;
-            }
-            if b != before {
+            if b != before && b != OVER {
                 break b;
+            }
+            let most = match found.rounds {
+                0 => FIRST,
+                1..ENOUGH => PATIENCE,
+                ENOUGH.. => BUDGET,
+            };
+            if b == OVER || spent > most {
+                return;
             }
             std::hint::spin_loop();
         };

@@ -30,7 +30,7 @@ use crate::micro::{self, KvmKind};
 const AGENT: Duration = Duration::from_secs(30);
 
 /// How long the threads of a guest that is laid to rest are waited for.
-const STOPPED: Duration = Duration::from_secs(1);
+const STOPPED: Duration = Duration::from_secs(30);
 
 /// What a guest is.
 #[derive(Clone, Debug, PartialEq)]

@@ -173,12 +173,12 @@ impl Machine {
         self.killed.load(Ordering::Relaxed) || self.ended().is_some()
     }
 
-    /// Waits a moment for the end of a process whose ports have closed.
+    /// Waits for the end of a process whose ports have closed: it comes a moment later, or where others have the processors some seconds.
     fn settle(&self) {
         let closed =
             |port: &Port| rustix::net::recv(&port.socket, &mut [0; 1], PEEK).is_ok_and(|(n, _)| n == 0);
         if self.ports.iter().any(closed) {
-            self.wait(Duration::from_millis(200));
+            self.wait(Duration::from_secs(10));
         }
     }
 

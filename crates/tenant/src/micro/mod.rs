@@ -155,7 +155,7 @@ impl Default for Options {
     }
 }
 
-/// What a call may take.
+/// What a call may take: 20 s if nothing else is said, as time goes on while others have the processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The call is stopped after this time.
@@ -164,7 +164,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { time: Duration::from_secs(1) }
+        Limits { time: Duration::from_secs(20) }
     }
 }
 

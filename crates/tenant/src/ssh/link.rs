@@ -65,7 +65,7 @@ const ANSWERED: Duration = Duration::from_secs(20);
 const TAKEN: Duration = Duration::from_secs(5);
 
 /// How long the client may take to end when nothing more is said.
-const ENDED: Duration = Duration::from_secs(3);
+const ENDED: Duration = Duration::from_secs(10);
 
 /// Lines that a login may print before the keeper says hello.
 const PRINTED: usize = 1000;

@@ -55,7 +55,7 @@ const LEAVES: Duration = Duration::from_millis(1);
 const LAST_SWITCH: Duration = Duration::from_secs(1);
 
 /// How long a process that another thread has begun may take to become another program.
-const BECOMES: Duration = Duration::from_secs(1);
+const BECOMES: Duration = Duration::from_secs(30);
 const ASKED: Duration = Duration::from_micros(200);
 
 /// Where a processor goes from one thread to another.

@@ -50,6 +50,9 @@ pub const COST: &str = "every call stops its thread twice, and each stop is a sw
 /// Calls by which it is measured what one costs: as many reads, and as many writes.
 const CALLS: u32 = 2000;
 
+/// How long the kernel may take to let the traced go.
+const LETS_GO: Duration = Duration::from_secs(60);
+
 /// How much longer a system call takes that is counted so: measured in some hundredths of a second on `dd`, which does little else.
 ///
 /// # Errors
@@ -231,10 +234,8 @@ impl Traced {
         }
         let _ = handle.join();
         // The kernel lets the traced go after a thread is known to have ended and before it is gone.
-        for _ in 0..1000 {
-            if !requests::is_in(self.thread, std::process::id()) {
-                break;
-            }
+        let given_up = Instant::now() + LETS_GO;
+        while requests::is_in(self.thread, std::process::id()) && Instant::now() < given_up {
             thread::sleep(Duration::from_micros(200));
         }
     }

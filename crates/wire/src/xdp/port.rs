@@ -17,7 +17,7 @@ const HEADROOM: usize = 256;
 /// Frames whose chunks go back together: few enough that the kernel does not run out meanwhile.
 const BATCH: u64 = 64;
 /// How long a queue is waited for that a closed socket may not have left yet.
-const LEAVING: Duration = Duration::from_millis(500);
+const LEAVING: Duration = Duration::from_secs(10);
 /// The sizes that a chunk can have, where chunks are aligned: a power of two from 2048 to a page.
 const CHUNKS: [usize; 2] = [2048, 4096];
 

@@ -32,7 +32,7 @@ const NOT_EXECUTED: i32 = 72;
 const STACK: usize = 4 * PAGE;
 
 /// How long others may still have a program open for writing that was just made: children that were forked meanwhile have it until they exec.
-const BUSY: Duration = Duration::from_secs(1);
+const BUSY: Duration = Duration::from_secs(30);
 
 /// The interpreter's instructions: clock_gettime(CLOCK_THREAD_CPUTIME_ID), write to descriptor 1, exit_group (asm/unistd_64.h).
 const PROGRAM: [u8; 48] = [

@@ -23,7 +23,7 @@ const STATUS: i32 = 71;
 const STACK: usize = 4 * PAGE;
 
 /// How long a thread that was begun may take to end.
-const ENDS: Duration = Duration::from_secs(1);
+const ENDS: Duration = Duration::from_secs(30);
 
 pub(super) fn fork(_: usize, row: Row) -> Result<Box<dyn Single>> {
     Ok(Box::new(Begin::new(row, Child::Copy)?))
