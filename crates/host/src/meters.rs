@@ -212,6 +212,7 @@ fn verdict(steal: Option<Share>, foreign: Option<Share>, lost: Option<f64>) -> V
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::quiet::is_quiet;
     use crate::samplers::proc_stat::CpuSplit;
     use std::time::Instant;
 
@@ -301,9 +302,13 @@ mod tests {
             .collect();
         costs.sort_unstable();
         println!("a reading: best {:?}, median {:?}", costs[0], costs[20]);
-        // Best of many: other tests run beside. Unoptimised parsing is several times slower.
+        // Unoptimised parsing is several times slower.
         let limit = if cfg!(debug_assertions) { 1500 } else { 300 };
         let columns = std::thread::available_parallelism().map_or(1, |n| n.get()) as u64;
-        assert!(costs[0] < Duration::from_micros(limit * columns.div_ceil(16)), "{:?}", costs[0]);
+        assert!(
+            costs[20] < Duration::from_micros(limit * columns.div_ceil(16)) || !is_quiet(),
+            "{:?}",
+            costs[20]
+        );
     }
 }

@@ -75,6 +75,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use tollway_host::cpu::{allowed_cpus, pin_current_thread};
+    use tollway_host::samplers::thread_time;
 
     use super::*;
 
@@ -102,13 +103,14 @@ mod tests {
                     std::hint::spin_loop();
                 }
             });
-            let turn = Turn::new();
+            let (turn, before) = (Turn::new(), thread_time::thread());
             let begun = Instant::now();
             while begun.elapsed() < Duration::from_millis(200) {}
             let (took, worked) = (begun.elapsed(), turn.worked_if_displaced());
+            let had = thread_time::thread() - before;
             is_over.store(true, Ordering::Relaxed);
             let worked = Duration::from_nanos(worked.expect("two shared a processor"));
-            assert!(worked > took / 10 && worked < took * 9 / 10, "{worked:?} of {took:?}");
+            assert!(worked > had / 2 && worked < took * 9 / 10, "{worked:?}, {had:?} of {took:?}");
         });
     }
 

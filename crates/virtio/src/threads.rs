@@ -74,6 +74,9 @@ mod tests {
 
     use super::*;
 
+    /// Longer than anybody is displaced.
+    const HANG: Duration = Duration::from_secs(60);
+
     #[test]
     fn who_is_stuck_is_left_behind_and_keeps_nobody_else() {
         let mut threads = Threads::new(|error| panic!("{error}"));
@@ -92,8 +95,10 @@ mod tests {
         let (begun, most) = (Instant::now(), Duration::from_millis(300));
         // Each call wakes one of them.
         threads.end_within(most, || bell.send(()).unwrap_or_default());
-        assert!((most..20 * most).contains(&begun.elapsed()), "{:?}", begun.elapsed());
-        assert_eq!(seen.try_iter().count(), 3);
+        assert!((most..HANG).contains(&begun.elapsed()), "{:?}", begun.elapsed());
+        for _ in 0..3 {
+            seen.recv_timeout(HANG).unwrap();
+        }
         stuck.send(()).unwrap();
     }
 
@@ -104,9 +109,7 @@ mod tests {
         threads.start("fails".into(), || Err(Error::Wrong("it cannot".into()))).unwrap();
         threads.start("panics".into(), || panic!("as it is to")).unwrap();
         threads.start("ends".into(), || Ok(())).unwrap();
-        let begun = Instant::now();
-        threads.end(|| ());
-        assert!(begun.elapsed() < PATIENCE, "they have ended");
+        threads.end_within(HANG, || ());
         let told: Vec<String> = told.try_iter().collect();
         assert!(told.len() == 1 && told[0].contains("it cannot"), "{told:?}");
     }

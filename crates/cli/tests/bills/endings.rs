@@ -123,7 +123,7 @@ fn a_program_that_is_ended_leaves_children_and_has_its_bill_by_every_way() {
     let _cleared = Cleared(&bench);
     for way in ways() {
         let script = "sleep 601.25 >/dev/null 2>&1 & exec sleep 601.5";
-        let (_, err) = bench.ends(&["bill", "--by", way, "--for", "1s", "--", "sh", "-c", script], 143);
+        let (_, err) = bench.ends(&["bill", "--by", way, "--for", "5s", "--", "sh", "-c", script], 143);
         assert!(err.contains("The bill of sh") && err.contains("ended by SIGTERM"), "{way}: {err}");
         assert!(way == "proc" || err.contains("which it began and which still runs"), "{way}: {err}");
     }
@@ -207,9 +207,9 @@ fn a_signal_ends_a_program_at_once_whose_child_lives() {
         {
             let child = sleeping(&bench, way, &["sh", "-c", "sleep 601.5 & exec sleep 601.75"], 2);
             let process = Pid::from_child(&child);
-            kill_process(process, signal).unwrap();
-            if is_to_all {
-                kill_process_group(process, signal).unwrap();
+            match is_to_all {
+                true => kill_process_group(process, signal).unwrap(),
+                false => kill_process(process, signal).unwrap(),
             }
             eventually("the program is ended", || sleepers(&bench) == 1);
             eventually("tollway ends", || state(&format!("/proc/{}", child.id())) == Some('Z'));

@@ -42,15 +42,16 @@ fn the_gates_of_the_capture_path_explain_it() {
     assert_eq!(bill["gates"].as_array().unwrap().len(), 8);
 }
 
-/// A delay that no gate owns is unexplained, and about as long as it is; it is long, so that what others do to the machine is little beside it.
-/// Where they do much, its interval is wide, and a bill closes that says so.
+/// A delay that no gate owns is unexplained, and about as long as it is. Where others take the processor in its midst it takes several times as long, its
+/// interval is wide, and a bill closes that says so.
 #[test]
 fn a_planted_delay_is_unexplained() {
     let _turn = turn();
     let bill = measured(&Bench::with(SHORT), "planted=20000");
     let number = |value: &Value| value.as_f64().unwrap();
     let (rest, resolution) = (&bill["unexplained"]["ticks"], number(&bill["resolution_ticks"]));
-    assert!(number(&rest["estimate"]) > 14e3 && number(&rest["lo"]) < 32e3, "{bill}");
+    assert!(number(&rest["estimate"]) > 14e3, "{bill}");
+    assert!(number(&rest["lo"]) < 32e3 || !is_quiet(), "{bill}");
     let is_coarse = number(&rest["estimate"]) <= 2.0 * resolution;
     assert!(bill["closes"] == is_coarse && (!is_quiet() || !is_coarse), "{bill}");
 }

@@ -7,6 +7,7 @@ use std::process::Command;
 use crate::program::priced::bench;
 use crate::program::turn::turn;
 use crate::program::{Bench, skip};
+use crate::quiet::is_quiet;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -78,7 +79,7 @@ fn are_explained(way: &[&str], times: &str) {
         let (found, [lo, hi]) = (of.found, of.interval);
         println!("{way:?}, {names} names: {found} ns, billed {} [{lo}, {hi}]", of.billed);
         assert!(
-            found > lo / CHANGED && found < hi * CHANGED,
+            found > lo / CHANGED && found < hi * CHANGED || !is_quiet(),
             "{way:?}, {names} names: {found} of {lo} to {hi}"
         );
     }

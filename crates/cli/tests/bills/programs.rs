@@ -1,6 +1,5 @@
 //! `tollway bill -- COMMAND` and `--pid`: real programs, watched and billed.
 
-use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::path::Path;
@@ -152,14 +151,16 @@ fn a_program_that_runs_already() {
     let pid = dd.0.id().to_string();
     let bill = bill(&bench, &["--pid", &pid, "--for", "1500ms"], 0);
     assert_eq!(bill["per"], "second");
-    assert!((number(&bill["count"]) - 1.5).abs() < 1.0, "{}", bill["count"]);
+    // The end comes later where others have the processors.
+    let (seconds, watched) = (number(&bill["count"]), number(&bill["watching"]["watched_s"]));
+    assert!(seconds > 1.4 && (seconds / watched - 1.0).abs() < 0.1, "{seconds} of {watched}");
     assert!(number(&line(&bill, "read · /dev/zero")["count"]) > 10_000.0);
     assert_eq!(dd.0.try_wait().unwrap(), None, "it goes on");
     // By request, as many as were asked for.
-    let (out, _) = bench.ends(&["bill", "--pid", &pid, "--for", "300ms", "--per", "read"], 0);
+    let (out, _) = bench.ends(&["bill", "--pid", &pid, "--for", "3s", "--per", "read"], 0);
     assert!(out.contains("a request (read)"), "{out}");
     // Each second is shown.
-    let (out, _) = bench.ends(&["bill", "--pid", &pid, "--for", "2500ms", "--live"], 0);
+    let (out, _) = bench.ends(&["bill", "--pid", &pid, "--for", "5s", "--live"], 0);
     assert!(out.matches("sum of the tolls").count() >= 3, "{out}");
 }
 
@@ -443,11 +444,13 @@ fn a_limit_of_processor_time_is_foretold_and_tried() {
     let bench = bench();
     let both = "i=0; while [ $i -lt 250000 ]; do i=$((i+1)); done";
     // It says in which group it is, and what limits there are.
-    let says = "(cat /proc/self/cgroup; cat /sys/fs/cgroup/cpu/tollway-*/cpu.cfs_quota_us /sys/fs/cgroup/tollway-*/cpu.max) >> seen 2>&1";
+    let says = "group=$(sed -n 's,.*:/tollway-,tollway-,p' /proc/self/cgroup)
+        (cat /proc/self/cgroup; cat /sys/fs/cgroup/cpu/$group/cpu.cfs_quota_us /sys/fs/cgroup/$group/cpu.max) >> seen 2>&1";
     fs::write(bench.file("both.sh"), format!("{says}; ({both}) & {both}; wait\n")).unwrap();
-    let before = groups();
     let limited = ["bill", "--json", "--try", "processor-limit", "--rounds", "2", "--", "sh", "both.sh"];
-    let output = bench.tollway(&limited).output().unwrap();
+    let child = bench.tollway(&limited).spawn().unwrap();
+    let group = format!("tollway-{}", child.id());
+    let output = child.wait_with_output().unwrap();
     if String::from_utf8_lossy(&output.stderr).contains("a control group with a limit of processor time: ") {
         return skip("a limit of processor time", "cgroup", "run as root, with control groups mounted");
     }
@@ -462,14 +465,9 @@ fn a_limit_of_processor_time_is_foretold_and_tried() {
     let limits = lines(&|line| line == "100000" || line == "100000 100000");
     let limited = lines(&|line| line.contains(":/tollway-"));
     assert!(limits == 2 && limited == 2, "once in each round: {seen}");
-    assert_eq!(groups(), before);
-}
-
-/// The control groups of tollway's.
-fn groups() -> Vec<OsString> {
-    let of = |folder| fs::read_dir(folder).into_iter().flatten().flatten().map(|one| one.file_name());
-    let all = ["/sys/fs/cgroup", "/sys/fs/cgroup/cpu"].into_iter().flat_map(of);
-    all.filter(|name| name.to_string_lossy().starts_with("tollway-")).collect()
+    for folder in ["/sys/fs/cgroup", "/sys/fs/cgroup/cpu"] {
+        assert!(!Path::new(folder).join(&group).exists(), "{folder}/{group}");
+    }
 }
 
 /// Without root there is less to see, and it is said what is missing and how to get it.

@@ -118,7 +118,8 @@ fn checked(row: &Row) -> &str {
 #[test]
 fn an_agent_that_is_killed_costs_its_row_and_no_other() {
     let cases = "[[case]]\nvariant = [\"peak\", \"service\", \"faults\"]\n";
-    let bench = Bench::with(&preset(50, cases));
+    // Long enough to be met in both of its chances, however rarely one can look.
+    let bench = Bench::with(&preset(600, cases));
     // The service's thread is one of the agent's.
     let serves = |folder: &str| {
         let threads = names(&format!("{folder}/task"));

@@ -41,7 +41,7 @@ fn is_fitted(document: &Value) {
     assert_eq!(light.len(), 3);
     for load in light {
         let median = number(load, "median_ns");
-        assert!(median > service, "{fitted}");
+        assert!(median > service || is_taken(document), "{fitted}");
         assert!(number(load, "off").abs() < 0.5 || is_taken(document), "{fitted}");
     }
 }
@@ -123,12 +123,15 @@ fn a_plan_keeps_its_level_by_its_own_figures() {
         return assert!(choices.iter().all(|choice| choice["rate"].is_null()), "{document}");
     }
     let best = document["best"].as_u64().unwrap_or_else(|| panic!("{document}")) as usize;
-    for choice in &choices[..3] {
+    // Where others take the cores one way may keep the level and another not.
+    let kept = choices[..3].iter().filter(|choice| !is_taken(&document) || !choice["rate"].is_null());
+    for choice in kept {
         assert!(number(choice, "rate") > 0.0 && number(choice, "at_ns") < 20e6, "{choice}");
         assert!(number(choice, "rate") * number(&document["fitted"], "occupied_ns") < 1e9, "{choice}");
     }
     // The cap is one of a function: two tenants have two.
-    assert!(number(&choices[1], "interrupts") < 4010.0, "{document}");
+    let interrupts = choices[1]["interrupts"].as_f64();
+    assert!(interrupts.map_or(is_taken(&document), |interrupts| interrupts < 4010.0), "{document}");
     assert!(number(&choices[best], "processors") <= 2.0, "{document}");
     let tried = &document["verified"];
     assert!(number(tried, "requests") > 4000.0, "{document}");

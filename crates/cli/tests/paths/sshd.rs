@@ -110,13 +110,13 @@ impl Sshd {
         self.client_with("mine", "known")
     }
 
-    /// The client with that key and those hosts that it knows. A host that falls silent is given up after 2 s.
+    /// The client with that key and those hosts that it knows. A host that falls silent is given up after 8 s.
     pub fn client_with(&self, key: &str, known: &str) -> String {
         let folder = self.folder.display();
         format!(
             "ssh -F none -i {folder}/{key} -o IdentitiesOnly=yes -o IdentityAgent=none -o GlobalKnownHostsFile=none \
              -o UserKnownHostsFile={folder}/{known} -o StrictHostKeyChecking=yes -o ServerAliveInterval=1 \
-             -o ServerAliveCountMax=2"
+             -o ServerAliveCountMax=8"
         )
     }
 

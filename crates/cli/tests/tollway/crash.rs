@@ -133,7 +133,7 @@ fn killed_so_often(kills: u32, seed: u64, start: &[&str], complete: impl Fn(&Ben
     let bench = Bench::with(PRESET);
     let begun = Instant::now();
     bench.ends(start, 0);
-    let whole = begun.elapsed();
+    let mut whole = begun.elapsed();
     complete(&bench);
 
     let mut random = StdRng::seed_from_u64(seed);
@@ -147,6 +147,10 @@ fn killed_so_often(kills: u32, seed: u64, start: &[&str], complete: impl Fn(&Ben
             let moment = whole.mul_f64(random.random_range(0.0..latest));
             let stage = killed_after(&bench, arguments, moment, random.random_bool(0.3));
             *stages.entry(stage).or_insert(0) += 1;
+            if stage == Stage::Ended && arguments == start {
+                // It took no longer than that, and the first one more, as others had the processors.
+                whole = whole.min(moment);
+            }
             stage
         };
         let mut stage = killed(start, 1.1);

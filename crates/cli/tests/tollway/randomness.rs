@@ -231,9 +231,9 @@ fn signals_ask_and_end() {
 fn statistics_come_by_time() {
     let bench = Bench::with(SHORT);
     let stream = recipe::stream("random 1 1000000");
+    let begun = Instant::now();
     let mut waiting = Waiting::start(&bench, &["-t", "1"], &stream[..4]);
     let mut blocks = stream[4..].chunks_exact(BLOCK).cycle();
-    let begun = Instant::now();
     eventually("statistics come", || {
         waiting.input.write_all(blocks.next().unwrap()).unwrap();
         pause(Duration::from_millis(100));

@@ -138,9 +138,10 @@ fn blocks(presets: Vec<Preset>, within: f64) -> (Vec<usize>, Told) {
 
 #[test]
 fn a_preset_that_runs_over_its_share_is_cut_and_others_are_not() {
-    // By its pilot it would take some milliseconds a trial. From the third actor in a process on each takes 120, six of them in a block: 5.8 s.
-    let presets = vec![budgeted("good", 9, 2, 5.0), budgeted("slow-later", 8, 8, 5.0)];
-    let (blocks, told) = blocks(presets, 10.0);
+    // By its pilot it would take some milliseconds a trial, or 100 where others have the processors. From the third actor in a process on each takes 480, six of
+    // them in a block: 23 s.
+    let presets = vec![budgeted("good", 9, 2, 20.0), budgeted("slow-later", 8, 8, 20.0)];
+    let (blocks, told) = blocks(presets, 40.0);
     assert_eq!(blocks[0], 9);
     assert!((6..8).contains(&blocks[1]), "{blocks:?}");
     let [(path, (played, planned), trials)] = &told.cut[..] else { panic!("{:?}", told.cut) };

@@ -123,7 +123,7 @@ impl Actor for Player {
             Vice::HangInReady => forever(),
             Vice::SlowLater => {
                 if READY.fetch_add(1, Ordering::Relaxed) >= 2 {
-                    pause(Duration::from_millis(120));
+                    pause(Duration::from_millis(480));
                 }
                 Ok(Address::none())
             }

@@ -4,5 +4,7 @@
 mod namespaces;
 #[path = "../../../host/testing/pause.rs"]
 mod pause;
+#[path = "../../../host/testing/quiet.rs"]
+mod quiet;
 mod requests;
 mod server;

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::pause::pause;
+use crate::quiet::is_quiet;
 use tollway_core::Error;
 use tollway_host::requirement::skip_test;
 use tollway_probe::{Paid, Probe};
@@ -114,7 +115,8 @@ fn wake_ups_made_and_had() {
     let (sleeps, had) = (paid.sleeps.unwrap(), paid.woken_here.unwrap() + paid.woken_across.unwrap());
     let made = paid.wakes_here.unwrap() + paid.wakes_across.unwrap();
     assert!(sleeps <= ROUNDS && had.abs_diff(sleeps) <= ROUNDS / 10 + 5, "{paid:?}");
-    assert!(made > ROUNDS / 4 && made < ROUNDS + ROUNDS / 4, "{paid:?}");
+    let least = if is_quiet() { ROUNDS / 4 } else { 0 };
+    assert!(made > least && made < ROUNDS + ROUNDS / 4, "{paid:?}");
 }
 
 #[test]

@@ -44,6 +44,9 @@ fn count(folder: &str) -> usize {
     std::fs::read_dir(folder).unwrap().count()
 }
 
+/// Longer than anything takes, however little of the processor others leave: only what is lost is ended by it.
+const LONG: Duration = Duration::from_secs(600);
+
 fn limit(time: Duration) -> Limits {
     Limits { time }
 }
@@ -256,7 +259,7 @@ fn shared_memory_without_exits() {
     let mut guest = guest();
     let other = std::thread::spawn(|| work::ping(ball, ROUNDS));
     // SAFETY: only touches the shared word.
-    let result = unsafe { guest.run(limit(Duration::from_secs(30)), || work::pong(ball, ROUNDS)) };
+    let result = unsafe { guest.run(limit(LONG), || work::pong(ball, ROUNDS)) };
     assert_eq!(result.unwrap().exits, ExitCounts::default());
     assert_eq!(ball.load(Ordering::Acquire), 2 * ROUNDS);
     println!("a round of shared memory: {} c", other.join().unwrap() / ROUNDS);
@@ -319,11 +322,13 @@ fn what_is_left_out_is_not_there() {
     unsafe { rustix::mm::munmap(place as *mut _, 4096) }.unwrap();
 }
 
-/// The clock of the guest is near the program's at once, not from zero.
+/// The clock of the guest is the program's at once, not from zero.
 #[test]
 fn a_new_guest_does_not_start_a_clock_of_its_own() {
     let Some(_one) = kvm() else { return };
+    let mut guest = guest();
     // SAFETY: the instruction exists on every x86-64; inside it is the same one.
-    let (outside, inside) = unsafe { (_rdtsc(), guest().run(Limits::default(), || _rdtsc()).unwrap().value) };
-    assert!(inside > outside && inside - outside < 10_000_000_000, "{outside} {inside}");
+    let (before, inside, after) =
+        unsafe { (_rdtsc(), guest.run(Limits::default(), || _rdtsc()).unwrap().value, _rdtsc()) };
+    assert!(before < inside && inside < after, "{before} {inside} {after}");
 }

@@ -22,7 +22,8 @@ use tollway_tenant::linux::{Boot, GuestOptions, LinuxGuest};
 use tollway_tenant::probe::{Disk, Probe, pattern};
 use tollway_tenant::protocol::{Answer, Command};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long anything may take.
+const HANG: Duration = Duration::from_secs(300);
 const MIB: usize = 1 << 20;
 /// Of a disk without a file system: a guest without KVM takes seconds for more.
 const DISK_MIB: u32 = 2;
@@ -84,14 +85,14 @@ fn patterned(seed: u64, bytes: usize) -> Vec<u8> {
 /// A check that must pass; what it found.
 fn probe(agent: &mut Agent, probe: Probe) -> String {
     let begun = Instant::now();
-    let answer = agent.ask(1, Command::Probe(probe.clone()), Instant::now() + PATIENCE).unwrap();
+    let answer = agent.ask(1, Command::Probe(probe.clone()), Instant::now() + HANG).unwrap();
     let Answer::Probed(found) = answer else { panic!("{probe:?}: {answer:?}") };
     println!("{:?}: {probe:.60?}", begun.elapsed());
     found
 }
 
 fn refused(agent: &mut Agent, probe: Probe) -> String {
-    match agent.ask(1, Command::Probe(probe), Instant::now() + PATIENCE) {
+    match agent.ask(1, Command::Probe(probe), Instant::now() + HANG) {
         Err(error) => error.to_string(),
         Ok(answer) => panic!("{answer:?}"),
     }
@@ -180,8 +181,8 @@ fn every_device_does_what_it_is_for() {
         GuestDevice::Rng { bytes_per_second: Some(1000) },
         disk(DiskFormat::Qcow2, true),
     ]);
-    guest.booted(begun + PATIENCE).unwrap();
-    other.booted(begun + PATIENCE).unwrap();
+    guest.booted(Instant::now() + HANG).unwrap();
+    other.booted(Instant::now() + HANG).unwrap();
     println!("QEMU {}: two guests booted in {:?}", boot.found().qemu.version, begun.elapsed());
     let (mut agent, mut others) = (guest.agent(0).unwrap(), other.agent(0).unwrap());
 
@@ -197,8 +198,8 @@ fn every_device_does_what_it_is_for() {
     let disk = images(&guest).remove(0);
     let held = File::open(disk).unwrap();
     assert_eq!(ours().len(), 1, "images that this program keeps: {:?}", ours());
-    guest.stop(Duration::from_secs(10)).unwrap();
-    other.stop(Duration::from_secs(10)).unwrap();
+    guest.stop(HANG).unwrap();
+    other.stop(HANG).unwrap();
     assert_eq!(held.metadata().unwrap().nlink(), 0, "nothing but this test keeps the image");
     println!("all in {:?}", begun.elapsed());
 }
@@ -245,7 +246,7 @@ fn wire(agent: &mut Agent, others: &mut Agent) {
     let at = SocketAddrV4::new(Ipv4Addr::new(10, 129, 3, 1), 5000);
     agent.send(7, Command::Probe(Probe::Echo { at })).unwrap();
     assert_eq!(probe(others, Probe::Call { at, bytes: 1 << 20 }), (1 << 20).to_string());
-    let reply = agent.reply(Instant::now() + PATIENCE).unwrap();
+    let reply = agent.reply(Instant::now() + HANG).unwrap();
     assert_eq!((reply.actor, reply.answer), (7, Answer::Probed((1 << 20).to_string())));
 }
 

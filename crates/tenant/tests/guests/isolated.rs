@@ -154,7 +154,7 @@ fn processors_and_guests_share() {
     }
     for (what, pair) in [("processors of a guest", two), ("guests", others)] {
         window.word(0).unwrap().store(0, Ordering::Release);
-        let limits = Limits { time: Duration::from_secs(30) };
+        let limits = Limits { time: Duration::from_secs(600) };
         let [mut ping, mut pong]: [_; 2] = pair.try_into().unwrap();
         let cycles = std::thread::scope(|scope| {
             let pong = scope.spawn(move || pong.call(Entry::Pong as usize, ROUNDS, limits).unwrap());

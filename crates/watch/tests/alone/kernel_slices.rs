@@ -9,6 +9,7 @@ use crate::alone;
 use crate::common::same;
 use crate::kernel::{calls, command, settles, watch};
 use crate::pause::pause;
+use crate::quiet::is_quiet;
 use tollway_watch::kernel::Cost;
 use tollway_watch::{Counted, Counts, Thread};
 
@@ -91,7 +92,8 @@ fn within_its_interval(arguments: &[&str], number: i64, widest: f64) {
     if found.len() < RUNS {
         return;
     }
-    assert!(median(found.iter().map(Found::halves).collect()) < 1.0, "{found:?}");
+    // The truth is beyond an interval of 95 % in one of 20, and so it is beyond the median of three in one of 140; beyond twice its half never.
+    assert!(median(found.iter().map(Found::halves).collect()) < 2.0, "{found:?}");
     assert!(median(found.iter().map(|one| one.half / one.found).collect()) < widest, "{found:?}");
 }
 
@@ -134,7 +136,9 @@ fn calls_of_a_program_that_makes_few_are_exact() {
         return assert!((found - made).abs() < 20.0 || uncertainty(&counts, libc::SYS_getppid) > 0.0);
     }
     // On a machine on which counting costs a third less everything is affordable.
-    assert!(counted < watched.mul_f64(0.9) || cost.call < Duration::from_nanos(230), "{counted:?}, {cost:?}");
+    // Where others have the processors as well: it makes fewer calls.
+    let is_dear = cost.call >= Duration::from_nanos(230) && is_quiet();
+    assert!(counted < watched.mul_f64(0.9) || !is_dear, "{counted:?}, {cost:?}");
     assert_eq!(uncertainty(&counts, libc::SYS_getppid), 0.0);
     // Each time that what is counted changes, a call may be in both counts or in none.
     assert!((found - made).abs() < 20.0, "{found} for {made}");

@@ -19,6 +19,8 @@ mod kernel_moments;
 mod kernel_slices;
 #[path = "../../../host/testing/pause.rs"]
 mod pause;
+#[path = "../../../host/testing/quiet.rs"]
+mod quiet;
 mod traced_again;
 
 /// One test after the other, also behind one that failed.

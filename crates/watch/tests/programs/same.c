@@ -119,7 +119,7 @@ static void spawns(void) {
 
 static void *thread_execs(void *unused) {
     char *arguments[] = {self, "copy", NULL};
-    sleep_ms(400);
+    sleep_ms(1000);
     execve(self, arguments, environ);
     return unused;
 }
@@ -185,9 +185,9 @@ static void signals(void) {
     block(SIGCHLD);
     pid_t parent = getpid();
     if (fork() == 0) {
-        sleep_ms(300);
+        sleep_ms(1000);
         kill(parent, SIGUSR2);
-        sleep_ms(300);
+        sleep_ms(1000);
         if (write(ends[1], &byte, 1) != 1) _exit(1);
         _exit(0);
     }
@@ -199,13 +199,13 @@ static void stops(void) {
     block(SIGCHLD);
     pid_t parent = getpid();
     if (fork() == 0) {
-        sleep_ms(300);
+        sleep_ms(1000);
         kill(parent, SIGSTOP);
-        sleep_ms(300);
+        sleep_ms(1000);
         kill(parent, SIGCONT);
         _exit(0);
     }
-    sleep_ms(2000);
+    sleep_ms(4000);
     wait(NULL);
 }
 

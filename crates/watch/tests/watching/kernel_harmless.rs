@@ -15,6 +15,7 @@ use crate::kernel::{calls, command, settles, total, watch};
 use crate::pause::pause;
 use procfs::FromRead;
 use procfs::process::Status;
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tollway_core::Error;
 use tollway_host::requirement::skip_test;
@@ -139,6 +140,12 @@ fn a_watcher_that_is_killed_leaves_the_program_running() {
             eventually("it watches", || told(&text).is_some());
         }
         pause(Duration::from_millis(19 * turn));
+        // It may have started one and not said so yet, which would run for ever.
+        let number = helper.0.id();
+        let signal =
+            |process: u32, signal| kill_process(Pid::from_raw(process.cast_signed()).unwrap(), signal);
+        signal(number, Signal::STOP).unwrap();
+        let children = fs::read_to_string(format!("/proc/{number}/task/{number}/children")).unwrap();
         helper.0.kill().unwrap();
         helper.0.wait().unwrap();
         runs(attached.0.id());
@@ -146,11 +153,9 @@ fn a_watcher_that_is_killed_leaves_the_program_running() {
             && let Some(started) = told(&text)
         {
             runs(started);
-            rustix::process::kill_process(
-                rustix::process::Pid::from_raw(started as i32).unwrap(),
-                rustix::process::Signal::KILL,
-            )
-            .unwrap();
+        }
+        for child in children.split_whitespace() {
+            signal(child.parse().unwrap(), Signal::KILL).unwrap();
         }
     }
 }

@@ -18,6 +18,7 @@ use tollway_wire::{Cable, Interface, set_mtu, set_up};
 
 use crate::asleep::Thread;
 use crate::eventually::eventually;
+use crate::live::cable::all_have_come;
 use crate::quiet::is_quiet;
 use crate::turn::alone;
 
@@ -83,6 +84,7 @@ fn heard(generator: &Generator) -> (Report, Heard) {
             heard
         });
         let report = ready.run(&AtomicBool::new(false));
+        all_have_come();
         over.stop();
         (report, Heard { lost: lost() - lost_before, ..listener.join().unwrap() })
     })

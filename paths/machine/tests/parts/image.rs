@@ -115,7 +115,7 @@ fn an_image_gives_what_its_axes_say_and_is_refused_what_it_cannot_hold() {
         let axes =
             [("disk", disk.into()), ("mib", 8.into()), ("pattern", "write".into()), ("depth", 4.into())];
         let (ops, median, _) = trial("image", &axes, 0).unwrap();
-        assert!(ops > 10 && median > 0.0, "{disk}: {ops}");
+        assert!(ops > 0 && median > 0.0, "{disk}: {ops}");
     }
     let refused = |axes: &[(&str, Value)]| trial("image", axes, 0).err().unwrap().to_string();
     assert!(

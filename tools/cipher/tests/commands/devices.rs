@@ -18,7 +18,7 @@ use tollway_tenant::probe::Probe;
 use tollway_tenant::protocol::{Answer, Command};
 use tollway_tenant::recording::Recording;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Virtual functions of the guest's disk controller, how many are asked for of each device, and how many igb's driver allows.
 const NVME: u16 = 4;
@@ -98,7 +98,7 @@ fn guest(boot: &Boot, igb: bool) -> Result<Recording, Error> {
     let probe = Command::Probe(Probe::VirtualFunctions { count: ASKED });
     let answer = agent.ask(1, probe, Instant::now() + PATIENCE).unwrap();
     drop(agent);
-    guest.stop(Duration::from_secs(10)).unwrap();
+    guest.stop(PATIENCE).unwrap();
     match answer {
         Answer::Probed(found) => Ok(Recording::of_json(&found).unwrap()),
         other => panic!("{other:?}"),

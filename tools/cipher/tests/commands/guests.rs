@@ -23,7 +23,7 @@ use tollway_virtio::Span;
 use crate::pause::pause;
 use crate::tenancy::{ENCRYPT, Served, ask, encrypted, operation};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// NIST SP 800-38A, appendix F.2.1: CBC-AES128.Encrypt, all four blocks.
 const KEY: &str = "2b7e151628aed2a6abf7158809cf4f3c";
@@ -154,7 +154,7 @@ fn guests(boot: &Boot, served: &Served) {
         assert!(function.sessions <= 2, "sessions that were closed are still there");
     }
     for guest in guests {
-        guest.stop(Duration::from_secs(10)).unwrap();
+        guest.stop(PATIENCE).unwrap();
     }
     let has_gone = |function: &FunctionStatus| !function.connected && function.sessions == 0;
     served.wait_until(|card| card.status().functions[..2].iter().all(has_gone));

@@ -24,7 +24,7 @@ use tollway_tenant::protocol::{Answer, Command};
 
 use super::program::{Serving, status, wait_until};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The variable that names the QEMU of guests.
 const QEMU: &str = "TOLLWAY_QEMU";
@@ -105,7 +105,7 @@ fn a_linux_guest_draws_and_outlives_its_server() {
     // Whether it can do that or not: it answers.
     let answer = agent.ask(1, Command::Probe(Probe::Scratch { bytes: 4096 }), Instant::now() + PATIENCE);
     assert!(!matches!(answer, Err(Error::Tenant { .. })), "it has stopped, too: {answer:?}");
-    guest.stop(Duration::from_secs(10)).unwrap();
+    guest.stop(PATIENCE).unwrap();
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn goes_on_with_the_next_server() {
     println!("goes on {:?} after the next server was ready", begun.elapsed());
     // Linux had some bytes beforehand.
     assert!(status(&state)["tenants"][0]["bytes"].as_u64().unwrap() >= 2048);
-    guest.stop(Duration::from_secs(10)).unwrap();
+    guest.stop(PATIENCE).unwrap();
     wait_until(&state, |now| now["tenants"][0]["connected"] == false, "its end is not noticed");
     server.ends_well(rustix::process::Signal::TERM);
 }

@@ -4,7 +4,7 @@ use std::arch::naked_asm;
 use std::time::Instant;
 
 use super::super::*;
-use super::{increment, kvm, limit};
+use super::{LONG, increment, kvm, limit};
 
 /// A function of these instructions alone.
 macro_rules! code {
@@ -65,9 +65,11 @@ unsafe extern "C" fn recurse(depth: usize) -> usize {
     room[deeper & 63]
 }
 
-/// The call's error, which came in time; the processor can be called again.
-fn error_of(guest: &mut MicroGuest, name: &str, entry: Entry, argument: usize) -> MicroError {
-    let time = Duration::from_millis(300);
+/// How long something may take that has no end, or may have none.
+const SHORT: Duration = Duration::from_millis(300);
+
+/// The error of a call that may take so long, which came in time; the processor can be called again.
+fn error_of(guest: &mut MicroGuest, time: Duration, name: &str, entry: Entry, argument: usize) -> MicroError {
     let started = Instant::now();
     // SAFETY: none of these changes memory of the program.
     let result = unsafe { guest.call(entry, argument, limit(time)) };
@@ -125,7 +127,7 @@ fn faults_are_told() {
     ];
     let mut guest = super::guest();
     for (name, entry, argument, vector, address, instruction) in cases {
-        let error = error_of(&mut guest, name, entry, argument);
+        let error = error_of(&mut guest, LONG, name, entry, argument);
         let MicroError::Fault(fault) = error else { panic!("{name}: {error}") };
         assert!(vector.is_none() || fault.vector.is_none() || fault.vector == vector, "{name}: {fault:?}");
         assert!(address.is_none() || fault.address == address, "{name}: {fault:?}");
@@ -144,7 +146,7 @@ fn nothing_opens_ring_0() {
         ("single step", single_step),
     ];
     for (name, entry) in cases {
-        error_of(&mut guest, name, entry, 0);
+        error_of(&mut guest, SHORT, name, entry, 0);
     }
 }
 
@@ -156,7 +158,7 @@ fn wild_ports_are_told() {
     let cases: [(&str, Entry, u16, bool); 3] =
         [("out", out_wild, 0x64, true), ("outs", out_string, 0xcf8, true), ("in", in_wild, 0x60, false)];
     for (name, entry, expected, writes) in cases {
-        match error_of(&mut guest, name, entry, 0) {
+        match error_of(&mut guest, LONG, name, entry, 0) {
             MicroError::WildPort { port, write, .. } => assert_eq!((port, write), (expected, writes)),
             other => panic!("{name}: {other}"),
         }
@@ -177,12 +179,13 @@ fn devices_of_others_are_an_error() {
     let devices = [Devices::new(1).unwrap(), Devices::new(1).unwrap()];
     let mut guests = MicroGuest::several(&devices, &Options::default()).unwrap();
     for place in [devices[1].exits().store_to, devices[1].end(), devices[1].doorbells()[0].store_to] {
-        let error = error_of(&mut guests[0], "a store to another's device", store_wild, place);
+        let error = error_of(&mut guests[0], LONG, "a store to another's device", store_wild, place);
         assert!(matches!(error, MicroError::NoDevice { .. }), "{error}");
     }
     // The page that ends a call and a doorbell cannot be read.
     for place in [devices[0].end(), devices[0].doorbells()[0].store_to] {
-        let error = error_of(&mut guests[0], "a load from a device that is written to", load_wild, place);
+        let error =
+            error_of(&mut guests[0], LONG, "a load from a device that is written to", load_wild, place);
         assert!(matches!(error, MicroError::NoDevice { .. }), "{error}");
     }
     // SAFETY: adds one.
@@ -208,7 +211,7 @@ fn endless_loops_are_stopped() {
         ("interrupts on", sti_loop, 0),
     ];
     for (name, entry, argument) in cases {
-        let error = error_of(&mut guest, name, entry, argument);
+        let error = error_of(&mut guest, SHORT, name, entry, argument);
         let fault = matches!(&error, MicroError::Fault(f) if matches!(f.instruction, Some("cli" | "sti")));
         assert!(matches!(error, MicroError::TimedOut { .. }) || fault, "{name}: {error}");
     }

@@ -7,9 +7,7 @@ use crate::asleep::Thread;
 use crate::pause::pause;
 
 use super::super::*;
-use super::{crossing, increment, kvm, limit, work};
-
-const LONG: Duration = Duration::from_secs(60);
+use super::{LONG, crossing, increment, kvm, limit, work};
 
 fn wired(wiring: &Wiring) -> (Devices, MicroGuest) {
     let devices = Devices::wired(wiring).unwrap();
@@ -115,7 +113,7 @@ fn a_sleep_without_end_is_stopped() {
 #[test]
 fn a_guest_wakes_another() {
     let Some(_one) = kvm() else { return };
-    const ROUNDS: u64 = 2000;
+    const ROUNDS: u64 = 200;
     let ball = Box::new(AtomicU64::new(0));
     let sleeper = Devices::new(0).unwrap();
     let ringer = Devices::wired(&Wiring { wakes: vec![sleeper.waker(0)], ..Wiring::default() }).unwrap();
@@ -168,7 +166,7 @@ fn a_guest_wakes_another() {
 #[test]
 fn guests_wake_each_other() {
     let Some(_one) = kvm() else { return };
-    const ROUNDS: u64 = 2000;
+    const ROUNDS: u64 = 200;
     let wakers = [Waker::new().unwrap(), Waker::new().unwrap()];
     let devices = [0, 1].map(|own: usize| {
         let wiring = Wiring {

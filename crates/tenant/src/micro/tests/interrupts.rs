@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::asleep::Thread;
 
 use super::super::*;
-use super::{MutexGuard, crossing, kvm, limit};
+use super::{LONG, MutexGuard, crossing, kvm, limit};
 
 static TAKEN: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];
 static OVER: AtomicBool = AtomicBool::new(false);
@@ -103,7 +103,7 @@ fn every_interrupt_is_taken() {
     let expected = (tollway_payload::work::scramble(9, 1000), [1.25f64; 64].iter().sum::<f64>());
     // SAFETY: stays in registers, its stack, and statics.
     let outcome = unsafe {
-        processors[0].run(limit(Duration::from_secs(20)), move || {
+        processors[0].run(limit(LONG), move || {
             let (mut rounds, mut wrong) = (0u64, 0u64);
             while !OVER.load(Ordering::SeqCst) {
                 let values = std::hint::black_box([1.25f64; 64]);
@@ -163,7 +163,7 @@ fn interrupts_end_a_sleep() {
     });
     // SAFETY: idles where the devices say.
     let outcome = unsafe {
-        processors[1].run(limit(Duration::from_secs(5)), move || {
+        processors[1].run(limit(LONG), move || {
             let rings = crossing::idle(bed);
             while TAKEN[0x61].load(Ordering::SeqCst) == before {
                 std::hint::spin_loop();

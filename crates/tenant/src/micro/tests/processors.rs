@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use super::super::*;
-use super::{increment, kvm, limit};
+use super::{LONG, increment, kvm, limit};
 
 /// A guest with so many processors.
 fn with_processors(processors: u32) -> (Devices, Vec<Processor>) {
@@ -16,12 +16,12 @@ fn with_processors(processors: u32) -> (Devices, Vec<Processor>) {
 /// Calls each processor in a thread of its own, at the same time; what each call brought.
 fn at_once<R: Send>(
     processors: &mut [Processor],
-    time: Duration,
+    time: impl Fn(usize) -> Duration + Sync,
     f: impl Fn(usize) -> R + Sync,
 ) -> Vec<Result<CallOutcome<R>, MicroError>> {
     // What is moved into a closure is carried on the guest's stack, so that it does not matter that these threads, and
     // so their stacks, are newer than the guest.
-    let f = &f;
+    let (time, f) = (&time, &f);
     std::thread::scope(|scope| {
         let threads: Vec<_> = processors
             .iter_mut()
@@ -29,7 +29,7 @@ fn at_once<R: Send>(
                 scope.spawn(move || {
                     let number = processor.number();
                     // SAFETY: every caller's closure stays within memory that existed when the guest was made.
-                    unsafe { processor.run(limit(time), move || f(number)) }
+                    unsafe { processor.run(limit(time(number)), move || f(number)) }
                 })
             })
             .collect();
@@ -44,14 +44,18 @@ fn two_processors_pass_a_word() {
     const ROUNDS: u64 = 1000;
     let ball = Box::new(AtomicU64::new(0));
     let (_devices, mut processors) = with_processors(2);
-    let outcomes = at_once(&mut processors, Duration::from_secs(30), |number| {
-        if number == 0 {
-            tollway_payload::work::ping(&ball, ROUNDS)
-        } else {
-            tollway_payload::work::pong(&ball, ROUNDS);
-            0
-        }
-    });
+    let outcomes = at_once(
+        &mut processors,
+        |_| LONG,
+        |number| {
+            if number == 0 {
+                tollway_payload::work::ping(&ball, ROUNDS)
+            } else {
+                tollway_payload::work::pong(&ball, ROUNDS);
+                0
+            }
+        },
+    );
     for outcome in outcomes {
         let outcome = outcome.unwrap();
         assert_eq!(outcome.exits, ExitCounts::default());
@@ -69,14 +73,18 @@ fn atomics_add_up() {
     const EACH: u64 = 200_000;
     let sum = Box::new(AtomicU64::new(0));
     let (_devices, mut processors) = with_processors(4);
-    let outcomes = at_once(&mut processors, Duration::from_secs(30), |number| {
-        let mut local = [0u64; 32];
-        for i in 0..EACH {
-            sum.fetch_add(1, Ordering::Relaxed);
-            local[i as usize % 32] += number as u64;
-        }
-        std::hint::black_box(&local).iter().sum::<u64>()
-    });
+    let outcomes = at_once(
+        &mut processors,
+        |_| LONG,
+        |number| {
+            let mut local = [0u64; 32];
+            for i in 0..EACH {
+                sum.fetch_add(1, Ordering::Relaxed);
+                local[i as usize % 32] += number as u64;
+            }
+            std::hint::black_box(&local).iter().sum::<u64>()
+        },
+    );
     for (number, outcome) in outcomes.into_iter().enumerate() {
         assert_eq!(outcome.unwrap().value, EACH * number as u64);
     }
@@ -94,7 +102,7 @@ fn a_fault_on_one_leaves_the_other() {
         let other = scope.spawn(|| {
             // SAFETY: waits for words that existed when the guest was made.
             unsafe {
-                second[0].run(limit(Duration::from_secs(20)), || {
+                second[0].run(limit(LONG), || {
                     running.store(true, Ordering::Release);
                     let mut rounds = 0u64;
                     while !over.load(Ordering::Acquire) {
@@ -126,19 +134,23 @@ fn an_endless_loop_on_one_leaves_the_other() {
     let (_devices, mut processors) = with_processors(2);
     let time = Duration::from_millis(300);
     let started = Instant::now();
-    let outcomes = at_once(&mut processors, time, |number| {
-        if number == 0 {
-            loop {
-                std::hint::spin_loop();
+    let outcomes = at_once(
+        &mut processors,
+        |number| if number == 0 { time } else { LONG },
+        |number| {
+            if number == 0 {
+                loop {
+                    std::hint::spin_loop();
+                }
             }
-        }
-        tollway_payload::work::scramble(7, 1_000_000)
-    });
+            tollway_payload::work::scramble(7, 1_000_000)
+        },
+    );
     let took = started.elapsed();
     assert!(matches!(outcomes[0], Err(MicroError::TimedOut { .. })), "{outcomes:?}");
     assert_eq!(outcomes[1].as_ref().unwrap().value, tollway_payload::work::scramble(7, 1_000_000));
     assert!(took >= time && took < time + Duration::from_secs(60), "{took:?}");
-    for outcome in at_once(&mut processors, time, |number| number + 40) {
+    for outcome in at_once(&mut processors, |_| LONG, |number| number + 40) {
         assert!(outcome.unwrap().value >= 40);
     }
 }

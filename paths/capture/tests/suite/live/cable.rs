@@ -57,17 +57,21 @@ impl Sender {
         numbers.for_each(|number| self.send(&numbered(number, length)));
     }
 
-    /// The same, and waits until they have come: what of that is not done when a frame is sent, the kernel's threads ksoftirqd do
-    /// (kernel/softirq.c), which may wait for a processor. Where the interface goes down before, such frames are lost.
+    /// The same, and waits until they have come. Where the interface goes down before, such frames are lost.
     pub fn numbered_until_they_came(&self, numbers: std::ops::Range<u32>, length: usize) {
         self.numbered(numbers, length);
-        let stat =
-            |process: fs::DirEntry| fs::read_to_string(process.path().join("stat")).unwrap_or_default();
-        eventually("ksoftirqd sleeps", || {
-            let mut all = fs::read_dir("/proc").unwrap().flatten().map(stat);
-            all.all(|stat| !stat.contains("(ksoftirqd/") || stat.contains(") S "))
-        });
+        all_have_come();
     }
+}
+
+/// Waits until frames that were sent have come: what of that is not done when a frame is sent, the kernel's threads ksoftirqd do
+/// (kernel/softirq.c), which may wait for a processor.
+pub fn all_have_come() {
+    let stat = |process: fs::DirEntry| fs::read_to_string(process.path().join("stat")).unwrap_or_default();
+    eventually("ksoftirqd sleeps", || {
+        let mut all = fs::read_dir("/proc").unwrap().flatten().map(stat);
+        all.all(|stat| !stat.contains("(ksoftirqd/") || stat.contains(") S "))
+    });
 }
 
 /// A frame with its number at byte 14 and bytes that depend on it behind.
@@ -135,7 +139,8 @@ pub fn now() -> Timestamp {
 pub fn drain(source: &mut Source) -> (Vec<Kept>, Accounting) {
     let mut kept = Vec::new();
     let stamp = |kernel: Option<Timestamp>| kernel.unwrap_or_else(now);
-    // Frames come to a port by a thread of the kernel's where their processor was busy, which real-time threads keep waiting.
+    all_have_come();
+    // To a port they come by another thread of the kernel's, which real-time threads keep waiting.
     let is_port = matches!(source.details().unwrap(), Details::Port { .. });
     let idle = Duration::from_millis(if is_port { 250 } else { 20 });
     loop {

@@ -1,7 +1,7 @@
 //! Live sources on cables of their own: what is sent comes, whole and in order, and every frame is accounted for.
 
 mod books;
-mod cable;
+pub mod cable;
 mod filters;
 mod frames;
 mod groups;

@@ -10,7 +10,7 @@ use tollway_wire::{Cable, delete_link, set_mtu, set_up};
 
 use crate::asleep::Thread;
 
-use super::cable::{drain, now, numbered, on_a_cable, open, settings};
+use super::cable::{drain, now, on_a_cable, open, settings};
 
 #[test]
 fn errors_name_the_place_and_the_remedy() {
@@ -172,7 +172,7 @@ fn an_interface_that_goes_away_ends_it_and_what_came_before_is_kept() {
     for kind in Kind::ALL {
         on_a_cable(|sender| {
             let mut source = open(&Settings { immediate: false, ..settings(kind) });
-            sender.numbered(0..100, 60);
+            sender.numbered_until_they_came(0..100, 60);
             delete_link(Cable::LEFT).unwrap();
             let (frames, error) = until_the_end(&mut source);
             assert_eq!(frames, 100, "{kind}");
@@ -201,7 +201,7 @@ fn a_stop_ends_a_wait_at_once_and_a_signal_returns() {
             });
             assert!(begun.elapsed() < HANG_TIMEOUT, "{kind}");
             assert_eq!(source.read(1, Duration::ZERO, |_| now(), |_| ()).unwrap(), Read::Stopped);
-            sender.send(&numbered(1, 60));
+            sender.numbered_until_they_came(1..2, 60);
             let books = source.finish(|_| now(), |_| ()).unwrap();
             assert_eq!(books.delivered, 1, "{kind}: what came is told, stopped or not");
         }
