@@ -40,8 +40,8 @@ const LEAD_EACH: Duration = Duration::from_micros(40);
 /// to each other and so to everyone, came 2.6 s late.
 pub const GRACE: Duration = Duration::from_secs(30);
 
-/// How long the others may take once one has failed.
-const AFTER_FAILURE: Duration = Duration::from_millis(500);
+/// How long the others may take once one has failed: if one of them has died, that is known by then.
+const AFTER_FAILURE: Duration = Duration::from_secs(2);
 
 /// One trial to be played.
 #[derive(Clone, Copy, Debug)]
@@ -389,7 +389,8 @@ impl<'a> Crew<'a> {
 
     /// Waits until each of these has answered its last command, and returns the answers in their order.
     ///
-    /// Whoever speaks first is heard first: what failed first explains what hangs later. `doing` is for the error of who does not.
+    /// An actor that fails first explains others that hang later, and one that has died explains others that failed before that was known, as by a broken
+    /// connection. `doing` is for the error of one that does not answer.
     fn gather(&mut self, members: &[&Member<'_>], patience: Duration, doing: &str) -> Result<Vec<Answer>> {
         let mut deadline = Instant::now() + patience;
         let mut answers: Vec<Option<Answer>> = members.iter().map(|_| None).collect();
@@ -397,7 +398,10 @@ impl<'a> Crew<'a> {
         while let Some(waiting) = outstanding(members, &answers) {
             let (at, reply) = match Agent::first_of(&mut self.agents, &waiting, deadline) {
                 Ok(heard) => heard,
-                Err(error) => return Err(failure.unwrap_or_else(|| when(doing, error))),
+                Err(error) => {
+                    let has_died = Instant::now() < deadline;
+                    return Err(failure.filter(|_| !has_died).unwrap_or_else(|| when(doing, error)));
+                }
             };
             let index = members.iter().position(|m| m.agent == at && m.number == reply.actor);
             let Some(index) = index.filter(|i| answers[*i].is_none()) else {

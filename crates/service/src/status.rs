@@ -126,7 +126,7 @@ mod tests {
     /// Longer than anybody is displaced.
     const HANG: Duration = Duration::from_secs(60);
 
-    /// What is told of somebody who answers like that, if it is waited for so long.
+    /// What `asked` says of somebody who answers like that, if it waits no longer than `within`.
     fn told(within: Duration, answers: impl Fn(UnixStream) + Send + 'static) -> String {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("status.sock");

@@ -83,8 +83,10 @@ fn are_explained(way: &[&str], times: &str) {
             "{way:?}, {names} names: {found} of {lo} to {hi}"
         );
     }
-    // By one price list: without the tolls of further names both would be billed the same.
-    assert!(deep.billed > 1.02 * short.billed, "{way:?}: {} ns and {} ns", deep.billed, short.billed);
+    // By one price list: without the tolls of further names both would be billed the same. Where others have the processors while it is measured, a toll may be
+    // known no better than that it may be nothing: its interval is as wide.
+    let most = |of: &Both| if is_quiet() { of.billed } else { of.interval[1] };
+    assert!(most(&deep) > 1.02 * most(&short), "{way:?}: {} ns and {} ns", most(&deep), most(&short));
 }
 
 #[test]

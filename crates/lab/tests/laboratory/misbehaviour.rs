@@ -136,3 +136,8 @@ fn an_error_while_getting_ready_fails_and_something_missing_skips() {
 fn the_failure_is_told_and_not_what_hangs_because_of_it() {
     fails_at_once("server-hangs-when-caller-fails", "panicked: not running");
 }
+
+#[test]
+fn an_actor_that_has_died_explains_others_that_failed_before() {
+    fails_at_once("server-dies-when-caller-fails", "it ended (exit status: 7)");
+}

@@ -34,6 +34,7 @@ pub enum Vice {
     HangInRun,
     HangInVerify,
     Exit,
+    ExitLater,
     ErrorInReady,
     MissingInReady,
     NotMade,
@@ -61,6 +62,7 @@ pub const VARIANTS: &[(&str, Vice, Option<Vice>)] = &[
     ("plants-nothing", Vice::PlantsNothing, None),
     ("server-wrong", Vice::None, Some(Vice::WrongResult)),
     ("server-hangs-when-caller-fails", Vice::PanicInRun, Some(Vice::HangInRun)),
+    ("server-dies-when-caller-fails", Vice::PanicInRun, Some(Vice::ExitLater)),
 ];
 
 struct Unruly(usize);
@@ -141,6 +143,10 @@ impl Actor for Player {
             Vice::PanicInRun => panic!("not running"),
             Vice::HangInRun => forever(),
             Vice::Exit => std::process::exit(7),
+            Vice::ExitLater => {
+                pause(Duration::from_millis(50));
+                std::process::exit(7)
+            }
             Vice::NothingRecorded => return Ok(()),
             _ => {}
         }

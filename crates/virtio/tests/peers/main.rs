@@ -415,7 +415,7 @@ fn who_has_its_callers_sleep_is_parted_from_and_kept_out_for_a_while() {
     again.write_all(&message(1, 1, &[])).unwrap();
     again.set_read_timeout(Some(PATIENCE)).unwrap();
     again.read_exact(&mut [0; 20]).unwrap();
-    // Two seconds from when it was gone, of which this may have been told late.
+    // Two seconds from when it was gone, which this thread may have heard late.
     let least = Duration::from_millis(if is_quiet() { 1000 } else { 200 });
     assert!(begun.elapsed() > least, "it is heard at once: {:?}", begun.elapsed());
     draw(&mut frontend);

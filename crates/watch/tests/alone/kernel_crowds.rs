@@ -10,6 +10,7 @@ use crate::common::{Killed, same};
 use crate::eventually::eventually;
 use crate::kernel::{calls, command, counted, settles, to_the_end, total, watch};
 use crate::pause::pause;
+use crate::quiet::is_quiet;
 use tollway_host::samplers::thread_time;
 use tollway_watch::{Counts, FileKind};
 
@@ -169,6 +170,7 @@ fn a_look_at_a_thousand_threads_is_cheap() {
     }
     looks.sort();
     println!("a look takes {:?}, the dearest {:?}", looks[5], looks[9]);
-    assert!(looks[5] < Duration::from_millis(10), "{looks:?}");
+    let most = Duration::from_millis(if is_quiet() { 10 } else { 100 });
+    assert!(looks[5] < most, "{looks:?}");
     assert_eq!(watch.counts().unwrap().threads.len(), 1001);
 }

@@ -103,7 +103,7 @@ fn done(
     Some(Done { counts, all: times.next().unwrap(), others: times.next().unwrap() })
 }
 
-/// Whether both are the same time but for so many seconds.
+/// Whether both are the same time but for `off` seconds.
 fn are_near(what: &str, found: f64, expected: f64, off: f64) {
     println!("{what}: {found:.4} s, {expected:.4} by getrusage");
     assert!((found - expected).abs() <= off, "{what}: {found} of {expected}, off by more than {off}");

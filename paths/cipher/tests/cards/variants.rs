@@ -102,7 +102,8 @@ fn the_cards_queue_is_as_long_as_what_is_on_its_way() {
         count("card_queue_nanoseconds") / count("card_nanoseconds")
     };
     let (one, sixteen) = (standing(1), standing(16));
-    assert!(one > 0.0 && one <= 1.0 && sixteen <= 16.0 && sixteen > 4.0 * one, "{one} and {sixteen}");
+    assert!(one > 0.0 && one <= 1.0 && sixteen <= 16.0, "{one} and {sixteen}");
+    assert!(sixteen > if is_quiet() { 4.0 } else { 1.0 } * one, "{one} and {sixteen}");
 }
 
 /// By count alone, by time alone, and by whichever is first: no interrupt for fewer, none sooner. How late they are is the machine's.
@@ -148,11 +149,11 @@ fn requests_of_several_sizes_are_counted_by_their_bytes() {
 
 #[test]
 fn a_trace_is_played_at_its_own_rate_or_at_another() {
-    let (_, own) = played("busy", &[("arrivals", "trace".into())]);
-    let (_, fast) = played("busy", &[("arrivals", "trace".into()), ("rate", 20_000.into())]);
-    // 45 ms of bursts at some 2000 a second, and of the same at 20,000.
+    let (_, own) = played_for_long("busy", &[("arrivals", "trace".into())]);
+    let (_, fast) = played_for_long("busy", &[("arrivals", "trace".into()), ("rate", 20_000.into())]);
+    // 0.4 s of bursts at some 2000 a second, and of the same at 20,000.
     let done = [&own, &fast].map(|tally| tally.counters["operations"]);
-    assert!((5..=400).contains(&done[0]) && (done[0] + 100..=1800).contains(&done[1]), "{done:?}");
+    assert!((50..=3600).contains(&done[0]) && (done[0] + 900..=16_000).contains(&done[1]), "{done:?}");
     // All its sizes are there, and gates know them.
     let gates = plan("busy", &[("arrivals", "trace".into())]).gates;
     let ciphers: Vec<_> = gates.iter().filter(|gate| gate.name.starts_with("cipher: ")).collect();

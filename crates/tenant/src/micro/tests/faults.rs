@@ -68,7 +68,7 @@ unsafe extern "C" fn recurse(depth: usize) -> usize {
 /// How long something may take that has no end, or may have none.
 const SHORT: Duration = Duration::from_millis(300);
 
-/// The error of a call that may take so long, which came in time; the processor can be called again.
+/// The error of a call that is stopped after `time`, and not much later; the processor can be called again.
 fn error_of(guest: &mut MicroGuest, time: Duration, name: &str, entry: Entry, argument: usize) -> MicroError {
     let started = Instant::now();
     // SAFETY: none of these changes memory of the program.
