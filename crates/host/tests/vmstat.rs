@@ -62,13 +62,15 @@ fn columns_agree_with_vmstat() {
         .split_whitespace()
         .map(str::to_owned)
         .collect();
+    let none = ProcStat { interrupts: Some(0), switches: Some(0), ..ProcStat::default() };
     let mut before = None;
     let mut compared = Vec::new();
     for line in lines {
         let now = ProcStat::read().unwrap();
         let (from, to) = match before.replace(now.clone()) {
             Some(before) => (before, now),
-            None => (ProcStat::default(), ProcStat { at: uptime(), ..now }),
+            // There procps divides interrupts and switches by the time of all processors together.
+            None => (none.clone(), ProcStat { at: uptime() * now.each.len() as u64, ..now }),
         };
         let values = line.split_whitespace().map(|word| word.parse().unwrap_or(f64::NAN));
         let theirs: HashMap<String, f64> = names.iter().cloned().zip(values).collect();
