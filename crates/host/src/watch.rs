@@ -1,6 +1,6 @@
 //! Notices that the other end of an exchange is gone.
 //!
-//! An end that sleeps on a futex, or spins on shared memory, is told by nobody that its partner has died. Time limits
+//! An end that sleeps on a futex, or spins on shared memory, does not learn that its partner has died. Time limits
 //! on every wait would be part of what is measured. So a thread sleeps in `poll` on the socket that both ends keep
 //! open between them, costs nothing meanwhile, and releases its end when that socket is closed.
 
@@ -69,12 +69,12 @@ mod tests {
     #[test]
     fn a_closed_socket_releases_and_a_message_does_not() {
         let (here, there) = UnixStream::pair().unwrap();
-        let (tell, told) = channel();
+        let (tell, deaths) = channel();
         let _watch = Watch::over(&here, Box::new(move || tell.send(()).unwrap())).unwrap();
         std::io::Write::write_all(&mut &there, b"hello").unwrap();
-        assert!(told.recv_timeout(Duration::from_millis(50)).is_err());
+        assert!(deaths.recv_timeout(Duration::from_millis(50)).is_err());
         drop(there);
-        assert!(told.recv_timeout(Duration::from_secs(60)).is_ok());
+        assert!(deaths.recv_timeout(Duration::from_secs(60)).is_ok());
     }
 
     /// The socket is one for parent and child: shut by the child, it ended what the parent watches, and the
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn watch_dropped_in_a_forked_child_leaves_its_parent_alone() {
         let (here, there) = UnixStream::pair().unwrap();
-        let (tell, told) = channel();
+        let (tell, deaths) = channel();
         let watch = Watch::over(&here, Box::new(move || tell.send(()).unwrap())).unwrap();
         // SAFETY: the child drops what it has a copy of, which takes no lock that another thread may have
         // held, and ends.
@@ -96,9 +96,9 @@ mod tests {
         // SAFETY: the place for the status is this function's.
         unsafe { libc::waitpid(child, &raw mut status, 0) };
         assert_eq!(status, 0);
-        assert!(told.recv_timeout(Duration::from_millis(50)).is_err());
+        assert!(deaths.recv_timeout(Duration::from_millis(50)).is_err());
         drop(there);
-        assert!(told.recv_timeout(Duration::from_secs(60)).is_ok());
+        assert!(deaths.recv_timeout(Duration::from_secs(60)).is_ok());
     }
 
     #[test]

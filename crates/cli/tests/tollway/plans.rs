@@ -151,16 +151,16 @@ fn what_is_no_plan_names_place_and_remedy() {
 }
 
 #[test]
-fn who_waits_is_told_so() {
+fn a_long_search_reports_its_progress() {
     let bench = Bench::with(SHORT);
     let slow =
         ["plan", "mm1-transient", "mu=10000/s", "capacity=10000", "start=0", "time=1s", "--vary", "lambda"];
     let mut child = bench.tollway(&[&slow[..], &["--keep", "number.mean<50"]].concat()).spawn().unwrap();
-    let mut told = String::new();
-    BufReader::new(child.stderr.take().unwrap()).read_line(&mut told).unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
     let seconds =
-        told.strip_prefix("looking for the answer: ").and_then(|rest| rest.split(' ').next()?.parse().ok());
-    assert!(seconds.is_some_and(|seconds: u64| seconds >= 5), "{told}");
+        line.strip_prefix("looking for the answer: ").and_then(|rest| rest.split(' ').next()?.parse().ok());
+    assert!(seconds.is_some_and(|seconds: u64| seconds >= 5), "{line}");
 }

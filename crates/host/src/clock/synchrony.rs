@@ -23,10 +23,10 @@ const ROUNDS: u64 = 20_000;
 const BUDGET: Ticks = 30_000_000;
 
 /// Ticks at most, about 0.3 s: on a busy machine the two threads rarely run at the same time.
-const PATIENCE: Ticks = 30 * BUDGET;
+const LIMIT: Ticks = 30 * BUDGET;
 
 /// Ticks at most until the first round has come to its end, some 3 s: who is displaced on one core for long may be so on the other next.
-const FIRST: Ticks = 10 * PATIENCE;
+const LIMIT_OF_FIRST: Ticks = 10 * LIMIT;
 
 /// Rounds that make a comparison.
 const ENOUGH: u64 = 100;
@@ -128,8 +128,8 @@ fn play(throw: &AtomicU64, answer: &AtomicU64, found: &mut Synchrony) {
                 break b;
             }
             let most = match found.rounds {
-                0 => FIRST,
-                1..ENOUGH => PATIENCE,
+                0 => LIMIT_OF_FIRST,
+                1..ENOUGH => LIMIT,
                 ENOUGH.. => BUDGET,
             };
             if b == OVER || spent > most {
