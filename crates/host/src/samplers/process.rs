@@ -151,7 +151,8 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(1));
             }
             let d = delta(&before, &read()).unwrap();
-            assert!(d.voluntary.unwrap() >= 10, "{d:?}");
+            // A timer may be over before its thread has left the processor.
+            assert!(d.voluntary.unwrap() >= 8, "{d:?}");
         })
         .join()
         .unwrap();

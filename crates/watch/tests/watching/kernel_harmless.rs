@@ -1,5 +1,6 @@
 //! Who is watched is left as it was, whatever becomes of the watcher.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read, Write, pipe};
 use std::os::fd::AsRawFd;
@@ -14,7 +15,7 @@ use crate::eventually::eventually;
 use crate::kernel::{calls, command, settles, total, watch};
 use crate::pause::pause;
 use procfs::FromRead;
-use procfs::process::Status;
+use procfs::process::{Process, Status, all_processes};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tollway_core::Error;
@@ -24,6 +25,9 @@ use tollway_watch::kernel::{Kernel, Watch, layout};
 
 /// The test that is run as a process of its own.
 const HELPER: &str = "kernel_harmless::helper";
+
+/// What such a process is told to start.
+const STARTED: &str = "TOLLWAY_STARTED";
 
 /// It runs, and nobody traces it.
 fn runs(process: u32) {
@@ -88,7 +92,7 @@ fn a_child_that_has_what_was_attached_before_has_nothing_counted_twice() {
 /// Not a test: it is run by some, as a process of its own. Watches whom it is told until it is killed, or says why it cannot.
 #[test]
 fn helper() {
-    let (attached, started) = (std::env::var("TOLLWAY_ATTACHED"), std::env::var("TOLLWAY_STARTED"));
+    let (attached, started) = (std::env::var("TOLLWAY_ATTACHED"), std::env::var(STARTED));
     if attached.is_err() && started.is_err() {
         return;
     }
@@ -117,6 +121,15 @@ fn told(text: &Path) -> Option<u32> {
     text.split_once("watching ")?.1.split_once(" .")?.0.parse().ok()
 }
 
+/// What helpers that have ended had started, and were about to: it has their environment.
+fn started(program: &Path) -> Vec<u32> {
+    let marked = |process: &Process| {
+        let environment = process.environ().unwrap_or_default();
+        environment.get(OsStr::new(STARTED)).is_some_and(|value| value == program)
+    };
+    all_processes().unwrap().flatten().filter(marked).map(|process| process.pid.cast_unsigned()).collect()
+}
+
 #[test]
 fn a_watcher_that_is_killed_leaves_the_program_running() {
     let Some(same) = same() else { return };
@@ -132,7 +145,7 @@ fn a_watcher_that_is_killed_leaves_the_program_running() {
         if turn % 2 == 0 {
             command.env("TOLLWAY_ATTACHED", attached.0.id().to_string());
         } else {
-            command.env("TOLLWAY_STARTED", same);
+            command.env(STARTED, same);
         }
         let mut helper = Killed(command.spawn().unwrap());
         // At any moment: of these some are before it attaches.
@@ -140,22 +153,19 @@ fn a_watcher_that_is_killed_leaves_the_program_running() {
             eventually("it watches", || told(&text).is_some());
         }
         pause(Duration::from_millis(19 * turn));
-        // It may have started one and not said so yet, which would run for ever.
-        let number = helper.0.id();
-        let signal =
-            |process: u32, signal| kill_process(Pid::from_raw(process.cast_signed()).unwrap(), signal);
-        signal(number, Signal::STOP).unwrap();
-        let children = fs::read_to_string(format!("/proc/{number}/task/{number}/children")).unwrap();
         helper.0.kill().unwrap();
         helper.0.wait().unwrap();
+        // It may have started one and not said so yet.
+        let started = started(same);
         runs(attached.0.id());
         if turn % 2 == 1
-            && let Some(started) = told(&text)
+            && let Some(told) = told(&text)
         {
-            runs(started);
+            assert_eq!(started, [told]);
+            runs(told);
         }
-        for child in children.split_whitespace() {
-            signal(child.parse().unwrap(), Signal::KILL).unwrap();
+        for process in started {
+            kill_process(Pid::from_raw(process.cast_signed()).unwrap(), Signal::KILL).unwrap();
         }
     }
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::process::Command;
+use std::time::Duration;
 
 use tollway_core::Requirement;
 use tollway_host::requirement::{check, skip_test};
@@ -270,16 +271,14 @@ fn packets_go_through_another_once_it_passes_them_on() {
     }
     let theirs = Ipv4Addr::new(10, 9, 2, 2);
     let listener = right.run(|| TcpListener::bind((theirs, 7)).unwrap()).unwrap();
-    let speak = || {
-        left.run(|| TcpStream::connect_timeout(&(theirs, 7).into(), std::time::Duration::from_millis(300)))
-            .unwrap()
-    };
-    assert!(speak().is_err(), "there is no way");
+    let speak = |within| left.run(|| TcpStream::connect_timeout(&(theirs, 7).into(), within)).unwrap();
+    let soon = Duration::from_millis(300);
+    assert!(speak(soon).is_err(), "there is no way");
     left.run(|| add_route(Ipv4Addr::new(10, 9, 2, 0), 24, Ipv4Addr::new(10, 9, 1, 1)).unwrap()).unwrap();
     right.run(|| add_route(Ipv4Addr::UNSPECIFIED, 0, Ipv4Addr::new(10, 9, 2, 1)).unwrap()).unwrap();
-    assert!(speak().is_err(), "nobody passes it on");
+    assert!(speak(soon).is_err(), "nobody passes it on");
     middle.run(|| pass_on().unwrap()).unwrap();
-    speak().unwrap();
+    speak(Duration::from_secs(60)).unwrap();
     assert_eq!(listener.accept().unwrap().1.ip(), Ipv4Addr::new(10, 9, 1, 2));
     let said = left.run(|| add_route(theirs, 33, theirs).unwrap_err().to_string()).unwrap();
     assert!(said.contains("32"), "{said}");

@@ -192,8 +192,9 @@ fn an_application_that_stops_now_and_then_needs_the_memory_for_it() {
     let small = trial("256KiB", &|small| small.count("dropped") > 0);
     let large = trial("16MiB", &|large| large.count("delivered") > 0);
     let share = |trial: &Trial| trial.count("dropped") as f64 / trial.count("sent") as f64;
-    assert!(share(&large) < share(&small) / 2.0, "{} of {}", share(&large), share(&small));
+    assert!(share(&large) < share(&small), "{} of {}", share(&large), share(&small));
     if is_quiet() {
+        assert!(share(&large) < share(&small) / 2.0, "{} of {}", share(&large), share(&small));
         assert!(small.count("dropped") > 3_000);
         // It sleeps: the packets cost no more for it.
         assert!(large.cost() < 10_000.0);

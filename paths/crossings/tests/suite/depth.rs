@@ -11,16 +11,12 @@ use tollway_crossings::engine::single::SystemCall;
 use tollway_host::clock::RunClock;
 use tollway_host::scratch;
 
-use crate::turn::alone;
+use crate::turn::{alone, undisturbed};
 
 /// Rounds, in each of which all depths have a sample.
 const ROUNDS: usize = 201;
 /// Calls of a sample.
 const CALLS: usize = 16;
-
-/// Rounds in which one has to be more than another: a fair coin comes to that once in 10^5 times. Beside stress-ng and
-/// real-time bursts it was 143.
-const MOST: usize = ROUNDS * 13 / 20;
 
 fn ticks(mut work: impl FnMut()) -> f64 {
     let clock = RunClock::chosen();
@@ -63,9 +59,10 @@ fn every_call_by_a_path_costs_more_the_more_names_it_has() {
                 .skip(1)
                 .collect();
             for (less, more) in [(0, 1), (1, 2)] {
-                let rising = rounds.iter().filter(|round| round[less] < round[more]).count();
-                println!("{name}, {last}: {rising} of {ROUNDS} from {less} to {more}");
-                assert!(rising > MOST, "{name}, {last}: only {rising} of {ROUNDS} from {less} to {more}");
+                let [fewer, many] =
+                    [less, more].map(|depth| undisturbed(rounds.iter().map(|round| round[depth])));
+                println!("{name}, {last}: {fewer} and {many} ticks from {less} to {more}");
+                assert!(fewer < many, "{name}, {last}: {fewer} and {many} ticks from {less} to {more}");
             }
         }
     }
@@ -91,8 +88,9 @@ fn the_toll_of_a_long_path_is_dearer_than_that_of_a_name() {
             ticks(|| calls.once())
         };
         let pairs: Vec<(f64, f64)> = (0..ROUNDS).map(|_| (sample(&mut near), sample(&mut deep))).collect();
-        let dearer = pairs.iter().filter(|(near, deep)| near < deep).count();
-        println!("{warmth}: {dearer} of {ROUNDS}");
-        assert!(dearer > MOST, "{warmth}: only {dearer} of {ROUNDS}");
+        let (near, deep) =
+            (undisturbed(pairs.iter().map(|pair| pair.0)), undisturbed(pairs.iter().map(|pair| pair.1)));
+        println!("{warmth}: {near} and {deep} ticks");
+        assert!(near < deep, "{warmth}: {near} and {deep} ticks");
     }
 }

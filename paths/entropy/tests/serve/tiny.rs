@@ -78,5 +78,6 @@ fn who_asks_by_single_bytes_leaves_others_their_share() {
     let status = server.status();
     println!("{:.1} MB/s beside a like one, {:.1} beside single bytes; {status:?}", like / 3e6, tiny / 3e6);
     assert!(status.tenants[1].counts.requests > 1000, "it has not asked");
-    assert!(tiny >= 0.4 * like, "{tiny} of {like}");
+    // Where only bytes are charged the victim has a hundredth.
+    assert!(tiny >= 0.2 * like, "{tiny} of {like}");
 }

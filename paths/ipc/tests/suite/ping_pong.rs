@@ -51,8 +51,8 @@ fn notices_are_counted_by_how_patient_ends_are() {
         assert_eq!(notices, count("client_notices") + count("server_notices"));
     }
     let tally = of("spin", "futex");
-    // One processor among others has each look for long, but neither for as long as it would take to sleep; the last wait is for nothing.
-    assert!(tally.counters["notices"] <= 2 + tally.counters["operations"] / 100, "{tally:?}");
+    // The last wait is for nothing. Where others have the processor an end is away for as long as the other looks now and then: 3 of 32.
+    assert!(tally.counters["notices"] <= 2 + tally.counters["operations"] / 4, "{tally:?}");
 }
 
 #[test]

@@ -33,7 +33,8 @@ fn both_ends_tell_of_streams_and_datagrams() {
         assert!((0.9..5.0).contains(&received.seconds), "{received:?}");
         if traffic == datagrams {
             let rate = sent.bytes as f64 * 8.0 / sent.seconds;
-            assert!((rate / 8e6 - 1.0).abs() < 0.1, "{sent:?}");
+            // In its second it may not have caught up with what it missed.
+            assert!((4e6..9e6).contains(&rate), "{sent:?}");
             assert_eq!((received.datagrams - received.lost) * 1000, received.bytes, "{received:?}");
         }
     }
