@@ -389,8 +389,8 @@ impl<'a> Crew<'a> {
 
     /// Waits until each of these has answered its last command, and returns the answers in their order.
     ///
-    /// An actor that fails first explains others that hang later, and one that has died explains others that failed before that was known, as by a broken
-    /// connection. `doing` is for the error of one that does not answer.
+    /// An actor that fails first explains others that hang later, and an actor that has died explains others that failed before its death was
+    /// known, as by a broken connection. `doing` is for the error of an actor that does not answer.
     fn gather(&mut self, members: &[&Member<'_>], patience: Duration, doing: &str) -> Result<Vec<Answer>> {
         let mut deadline = Instant::now() + patience;
         let mut answers: Vec<Option<Answer>> = members.iter().map(|_| None).collect();

@@ -26,7 +26,7 @@ use tollway_watch::kernel::{Kernel, Watch, layout};
 /// The test that is run as a process of its own.
 const HELPER: &str = "kernel_harmless::helper";
 
-/// What such a process is told to start.
+/// The program that such a process is to start.
 const STARTED: &str = "TOLLWAY_STARTED";
 
 /// It runs, and nobody traces it.
@@ -89,7 +89,7 @@ fn a_child_that_has_what_was_attached_before_has_nothing_counted_twice() {
     assert!(other.join().unwrap().unwrap().success());
 }
 
-/// Not a test: it is run by some, as a process of its own. Watches whom it is told until it is killed, or says why it cannot.
+/// Not a test: it is run by some, as a process of its own. Watches what its environment names until it is killed, or says why it cannot.
 #[test]
 fn helper() {
     let (attached, started) = (std::env::var("TOLLWAY_ATTACHED"), std::env::var(STARTED));
@@ -116,7 +116,7 @@ fn helper() {
 }
 
 /// The number that a helper says, once it has.
-fn told(text: &Path) -> Option<u32> {
+fn said_number(text: &Path) -> Option<u32> {
     let text = fs::read_to_string(text).ok()?;
     text.split_once("watching ")?.1.split_once(" .")?.0.parse().ok()
 }
@@ -150,7 +150,7 @@ fn a_watcher_that_is_killed_leaves_the_program_running() {
         let mut helper = Killed(command.spawn().unwrap());
         // At any moment: of these some are before it attaches.
         if turn < 5 {
-            eventually("it watches", || told(&text).is_some());
+            eventually("it watches", || said_number(&text).is_some());
         }
         pause(Duration::from_millis(19 * turn));
         helper.0.kill().unwrap();
@@ -159,10 +159,10 @@ fn a_watcher_that_is_killed_leaves_the_program_running() {
         let started = started(same);
         runs(attached.0.id());
         if turn % 2 == 1
-            && let Some(told) = told(&text)
+            && let Some(number) = said_number(&text)
         {
-            assert_eq!(started, [told]);
-            runs(told);
+            assert_eq!(started, [number]);
+            runs(number);
         }
         for process in started {
             kill_process(Pid::from_raw(process.cast_signed()).unwrap(), Signal::KILL).unwrap();
