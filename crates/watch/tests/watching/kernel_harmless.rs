@@ -121,7 +121,7 @@ fn said_number(text: &Path) -> Option<u32> {
     text.split_once("watching ")?.1.split_once(" .")?.0.parse().ok()
 }
 
-/// What helpers that have ended had started, and were about to: it has their environment.
+/// Processes that a helper has started, or has forked for that: they have its environment.
 fn started(program: &Path) -> Vec<u32> {
     let marked = |process: &Process| {
         let environment = process.environ().unwrap_or_default();

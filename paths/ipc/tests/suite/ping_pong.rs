@@ -51,7 +51,7 @@ fn notices_are_counted_by_how_patient_ends_are() {
         assert_eq!(notices, count("client_notices") + count("server_notices"));
     }
     let tally = of("spin", "futex");
-    // The last wait is for nothing. Where others have the processor an end is away for as long as the other looks now and then: 3 of 32.
+    // An end sleeps after its last answer. Where other programs have the processor it may wait for longer than it looks: 3 times in 32.
     assert!(tally.counters["notices"] <= 2 + tally.counters["operations"] / 4, "{tally:?}");
 }
 
