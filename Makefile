@@ -2,8 +2,6 @@
 
 CARGO   ?= cargo
 STAGE    = scripts/stage
-# Of libraries: what no program of ours uses, and is tested nevertheless.
-FEATURES = --features tollway-channel/tokio
 
 # Where cargo puts what it builds.
 BUILT    = $(or $(CARGO_TARGET_DIR),target)
@@ -19,8 +17,9 @@ $(filter-out $(TARGETS),$(SOAKED)): soak
 	@:
 endif
 
-run: setup-run                 ## set up, build, run the main job: price list and report.html
+run:                           ## set up, build, run the main job: price list and report.html
 	@scripts/how-long
+	@$(MAKE) --no-print-directory setup-run
 	@$(MAKE) --no-print-directory program
 	"$(BUILT)/release/tollway" run
 
@@ -31,8 +30,8 @@ program: agent                 ## build the program; its names and lines for deb
 test: setup-test               ## set up and pass every test
 	@$(STAGE) --begin
 	@$(STAGE) format   $(CARGO) fmt --all --check
-	@$(STAGE) tests    scripts/tests --workspace $(FEATURES) --locked --no-fail-fast
-	@$(STAGE) benches  scripts/linted $(CARGO) build --workspace $(FEATURES) --locked --bench bills --bench twins --bench instructions
+	@$(STAGE) tests    scripts/tests --workspace --locked --no-fail-fast
+	@$(STAGE) benches  scripts/linted $(CARGO) build --workspace --locked --bench bills --bench twins --bench instructions
 	@$(STAGE) guard    make --no-print-directory guard
 	@$(STAGE) --end
 
@@ -52,7 +51,7 @@ soak:                          ## make soak NAME: long runs that prove more than
 
 audit: setup-audit             ## bans, licences, sources of all dependencies
 	scripts/tool cargo-deny@0.20.2
-	target/tools/bin/cargo-deny --locked check bans licenses sources
+	"$(BUILT)/tools/bin/cargo-deny" --locked check bans licenses sources
 
 setup-guest:                   ## what Linux guests need: QEMU, and privately a kernel (and a newer QEMU where the system's is old)
 	@scripts/setup guest

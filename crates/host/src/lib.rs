@@ -12,6 +12,9 @@ pub mod clock;
 pub mod cpu;
 pub mod descriptor;
 pub mod doctor;
+#[cfg(test)]
+#[path = "../testing/eventually.rs"]
+mod eventually;
 pub mod features;
 pub mod file_limit;
 pub mod fingerprint;

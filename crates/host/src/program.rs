@@ -223,6 +223,7 @@ mod tests {
 
     use super::*;
     use crate::cpu::allowed_cpus;
+    use crate::eventually::eventually;
 
     const LONG: Duration = Duration::from_secs(20);
 
@@ -237,14 +238,6 @@ mod tests {
     fn is_gone(pid: u32) -> bool {
         let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         state.is_empty() || state.contains(") Z ")
-    }
-
-    fn until(so: impl Fn() -> bool) -> bool {
-        let begun = Instant::now();
-        while !so() && begun.elapsed() < LONG {
-            thread::sleep(Duration::from_millis(2));
-        }
-        so()
     }
 
     #[test]
@@ -267,7 +260,7 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", "echo so; echo aside >&2; exit 3"]);
         let program = Program::start(&mut command, Given::default()).unwrap();
-        assert!(until(|| program.complained.bytes().unwrap() > 0));
+        eventually("it has said something", || program.complained.bytes().unwrap() > 0);
         assert_eq!(program.complaints().unwrap(), "aside\n");
         let ended = program.ends_within(LONG).unwrap();
         assert_eq!((&*ended.said, &*ended.complained, ended.status.code()), ("so\n", "aside\n", Some(3)));
@@ -291,7 +284,7 @@ mod tests {
         slow.args(["-c", "echo no card >&2; exec sleep 60"]);
         let slow = Program::start(&mut slow, Given::default()).unwrap();
         let pid = slow.child.id();
-        assert!(until(|| slow.complained.bytes().unwrap() > 0));
+        eventually("it has said something", || slow.complained.bytes().unwrap() > 0);
         let error = slow.ends_within(Duration::from_millis(100)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         assert!(error.to_string().contains("0.1 s and was killed: no card"), "{error}");
@@ -302,11 +295,7 @@ mod tests {
     fn who_was_seen_to_end_is_heard() {
         let mut program =
             Program::start(Command::new("sh").args(["-c", "echo why; exit 4"]), Given::default()).unwrap();
-        let begun = Instant::now();
-        while !program.has_ended().unwrap() {
-            assert!(begun.elapsed() < LONG, "it still runs");
-            thread::sleep(Duration::from_millis(1));
-        }
+        eventually("it has ended", || program.has_ended().unwrap());
         let ended = program.ends_within(Duration::ZERO).unwrap();
         assert_eq!((&*ended.said, ended.status.code()), ("why\n", Some(4)));
     }
@@ -322,7 +311,7 @@ mod tests {
             pid
         });
         let pid = forgotten.join().unwrap();
-        assert!(until(|| is_gone(pid)), "{pid} still runs");
+        eventually("it is gone", || is_gone(pid));
         let dropped = sleeper();
         let pid = dropped.child.id();
         drop(dropped);

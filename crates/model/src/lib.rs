@@ -27,6 +27,9 @@ pub mod markovian;
 pub mod network;
 mod numeric;
 pub mod priority;
+#[cfg(test)]
+#[path = "../../host/testing/processor_time.rs"]
+mod processor_time;
 pub mod quantity;
 pub mod scaling;
 mod solution;

@@ -59,9 +59,14 @@ impl<T> Courtesy<T> {
 
     /// Takes it after those who wait for it.
     pub fn lock_last(&self) -> MutexGuard<'_, T> {
+        self.lock_after(LONGEST)
+    }
+
+    /// The same; they have at most that long.
+    fn lock_after(&self, longest: Duration) -> MutexGuard<'_, T> {
         if self.waiting.load(Ordering::Relaxed) > 0 {
             let begun = Instant::now();
-            while self.waiting.load(Ordering::Relaxed) > 0 && begun.elapsed() < LONGEST {
+            while self.waiting.load(Ordering::Relaxed) > 0 && begun.elapsed() < longest {
                 thread::yield_now();
             }
         }
@@ -71,7 +76,10 @@ impl<T> Courtesy<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::channel;
+
     use super::*;
+    use crate::asleep::Thread;
 
     #[test]
     fn who_does_not_wait_for_ever_has_it_in_time_or_not_at_all() {
@@ -86,31 +94,24 @@ mod tests {
         });
     }
 
-    /// Who takes it again at once lets one that waits have it first, and not by chance: that one has to be woken meanwhile, while
-    /// who takes it again has only to ask. It is woken too late where others have its processor: so the best of several rounds.
+    /// A thread that takes the lock again at once lets a waiting one have it first, which has to be woken for that. It may be
+    /// woken late, where others have its processor.
     #[test]
     fn who_waits_is_next() {
-        let is_first = |_: &usize| {
+        for round in 0..20 {
             let lock = Courtesy::new(false);
             let held = lock.lock();
+            let (sender, waiting) = channel();
             thread::scope(|scope| {
-                scope.spawn(|| *lock.lock() = true);
-                while lock.waiting.load(Ordering::Relaxed) == 0 {
-                    thread::yield_now();
-                }
-                // Until it sleeps: one that still looks would be the first anyhow.
-                thread::sleep(Duration::from_millis(2));
+                scope.spawn(|| {
+                    sender.send(Thread::here()).unwrap();
+                    *lock.lock() = true;
+                });
+                // A thread that does not sleep yet would be first in any case.
+                waiting.recv().unwrap().falls_asleep();
                 drop(held);
-                *lock.lock_last()
-            })
-        };
-        let (mut most, mut rounds) = (0, 0);
-        while most < 10 {
-            let firsts = (0..20).filter(is_first).count();
-            most = most.max(firsts);
-            println!("{firsts} of 20 that waited were the first");
-            rounds += 1;
-            assert!(rounds < 50, "at best {most} of 20 that waited were the first");
+                assert!(*lock.lock_after(Duration::from_secs(600)), "round {round}");
+            });
         }
     }
 }

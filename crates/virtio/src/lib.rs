@@ -22,11 +22,17 @@
 #![warn(missing_debug_implementations)]
 
 mod area;
+#[cfg(test)]
+#[path = "../../host/testing/asleep.rs"]
+mod asleep;
 pub mod backend;
 mod bucket;
 pub mod courtesy;
 mod descriptor;
 pub mod desk;
+#[cfg(test)]
+#[path = "../../host/testing/eventually.rs"]
+mod eventually;
 pub mod frontend;
 pub mod order;
 pub mod patience;

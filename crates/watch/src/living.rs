@@ -122,9 +122,8 @@ mod tests {
     #[test]
     fn this_process_has_its_threads_and_a_life() {
         let me = std::process::id();
-        let other = std::thread::spawn(|| {
-            std::thread::sleep(Duration::from_millis(200));
-        });
+        let (end, ends) = std::sync::mpsc::channel::<()>();
+        let other = std::thread::spawn(move || ends.recv().is_ok());
         let threads = threads_of(me, false);
         assert!(threads.len() >= 2 && threads.contains(&(me, me)), "{threads:?}");
         let life = life_of(me, me).unwrap();
@@ -137,6 +136,7 @@ mod tests {
         );
         assert_eq!(clock_of(1 << 22), None);
         assert!(is_proc_own());
-        other.join().unwrap();
+        drop(end);
+        assert!(!other.join().unwrap());
     }
 }

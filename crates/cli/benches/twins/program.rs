@@ -1,4 +1,4 @@
-//! Bars of the program as a whole: how fast it starts, how much memory it takes, how fast the store lists.
+//! Bars of the program as a whole: how fast it starts and bills, how much memory it takes, how fast the store lists.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -32,8 +32,10 @@ impl ProgramBars<'_> {
     /// Measures those that are wanted.
     pub fn measure(&self, only: &Only) -> Vec<Row> {
         type Measure<'a> = &'a dyn Fn() -> Result<Interval>;
-        let bars: [(&str, Bar, Measure<'_>); 4] = [
-            ("--version, whole process", Bar::AtMost(20.0, "ms"), &|| start_up(&["--version"])),
+        let bars: [(&str, Bar, Measure<'_>); 6] = [
+            ("--version, whole process", Bar::AtMost(5.0, "ms"), &|| start_up(&["--version"])),
+            ("bill -- true, over its own", Bar::AtMost(300.0, "ms"), &|| Ok(Bills::of_true()?.longer)),
+            ("bill -- true, memory, peak", Bar::AtMost(40.0, "MB"), &|| Ok(Bills::of_true()?.memory)),
             ("capture -d ip, whole process", Bar::AtMost(10.0, "ms"), &|| start_up(&["capture", "-d", "ip"])),
             ("memory of a quick run, peak", Bar::AtMost(300.0, "MB"), &memory),
             ("store: list 10^6 trials", Bar::AtMost(1000.0, "ms"), &|| listing(self.million)),
@@ -63,25 +65,56 @@ fn start_up(arguments: &[&str]) -> Result<Interval> {
     Ok(tollway_stats::figure(&[times], CONFIDENCE)?)
 }
 
+/// What bills of a program that does nothing take, priced by a list that is there.
+struct Bills {
+    /// Milliseconds longer than the program alone, begun in turns with it.
+    longer: Interval,
+    /// Megabytes of the largest resident set of a bill.
+    memory: Interval,
+}
+
+impl Bills {
+    fn of_true() -> Result<Bills> {
+        let folder = tempfile::tempdir()?;
+        let bill = || {
+            let mut bill = Command::new(TOLLWAY);
+            bill.args(["bill", "--store"]).arg(folder.path().join("tollway.db")).args(["--", "true"]);
+            bill.env("TOLLWAY_PRICES", folder.path());
+            bill
+        };
+        // The first measures prices.
+        one(bill())?;
+        let (mut longer, mut memory) = (Vec::new(), Vec::new());
+        for _ in 0..STARTS {
+            let (alone, _) = one(Command::new("true"))?;
+            let (billed, peak) = one(bill())?;
+            longer.push(billed - alone);
+            memory.push(peak);
+        }
+        let of = |figures| tollway_stats::figure(&[figures], CONFIDENCE);
+        Ok(Bills { longer: of(longer)?, memory: of(memory)? })
+    }
+}
+
+/// Milliseconds that a program takes from its start to its end, and the megabytes of the largest resident set of it and its children (and of this benchmark when it begins
+/// it, which has less: a new process has for a moment the memory of who began it).
+fn one(mut command: Command) -> Result<(f64, f64)> {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let begun = Instant::now();
+    let child = command.spawn().with_context(|| format!("starting {command:?}"))?;
+    let (status, peak) = wait(child.id())?;
+    let took = begun.elapsed().as_secs_f64() * 1e3;
+    succeeded(status, b"")?;
+    Ok((took, peak as f64 * 1024.0 / 1e6))
+}
+
 /// The largest resident set, in megabytes, of any process of one short run over all paths.
 fn memory() -> Result<Interval> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("memory");
-    std::fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
-    let store = folder.join("tollway.db");
-    let _ = std::fs::remove_file(&store);
-    let child = Command::new(TOLLWAY)
-        .args(["run", "--time", RUN_SECONDS, "--store"])
-        .arg(&store)
-        .arg("--html")
-        .arg(folder.join("report.html"))
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .context("starting `tollway run`")?;
-    let (status, peak) = wait(child.id())?;
-    succeeded(status, b"")?;
-    let megabytes = peak as f64 * 1024.0 / 1e6;
+    let folder = tempfile::tempdir()?;
+    let mut run = Command::new(TOLLWAY);
+    run.args(["run", "--time", RUN_SECONDS, "--store"]).arg(folder.path().join("tollway.db"));
+    run.arg("--html").arg(folder.path().join("report.html"));
+    let (_, megabytes) = one(run)?;
     Ok(Interval::new(megabytes, megabytes, megabytes, CONFIDENCE)?)
 }
 
@@ -98,7 +131,7 @@ fn wait(pid: u32) -> Result<(ExitStatus, i64)> {
         }
         let error = io::Error::last_os_error();
         if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error).context("waiting for `tollway run`");
+            return Err(error).context("waiting for its end");
         }
     }
 }

@@ -2,6 +2,8 @@
 //! figures that fit each other, or with an error that names a parameter; soon, and never with a panic.
 
 mod asked;
+#[path = "../../../host/testing/processor_time.rs"]
+mod processor_time;
 mod texts;
 
 use std::collections::BTreeMap;
@@ -11,6 +13,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use processor_time::processor_time;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -39,14 +42,14 @@ impl Worker {
         let (tell, answer) = channel();
         std::thread::spawn(move || {
             for (model, pairs) in asked {
-                let begun = asked::processor_time();
+                let begun = processor_time();
                 let pairs: Vec<_> = pairs.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
                 let solved = catch_unwind(AssertUnwindSafe(|| asked::answer(model, &pairs)));
                 let solved = solved.map_err(|panic| {
                     let told = panic.downcast_ref::<String>().cloned();
                     told.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default()
                 });
-                if tell.send((solved, asked::processor_time() - begun)).is_err() {
+                if tell.send((solved, processor_time() - begun)).is_err() {
                     return;
                 }
             }

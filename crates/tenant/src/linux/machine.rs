@@ -511,12 +511,11 @@ mod tests {
         fake.says_hello(None);
         let mut agent = fake.machine.agent(0, in_a_minute()).unwrap();
         let answering = std::thread::spawn(|| asked_for_clock(fake, |ours| ours / 2));
-        let error = loop {
-            match agent.synchronise() {
-                Ok(()) => sleep(Duration::from_millis(1)),
-                Err(error) => break error.to_string(),
-            }
-        };
+        let mut error = String::new();
+        eventually("the rates are compared", || {
+            error = agent.synchronise().err().map(|error| error.to_string()).unwrap_or_default();
+            !error.is_empty()
+        });
         assert!(error.contains("rate"), "{error}");
         agent.send(1, To::Finish).unwrap();
         drop(answering.join().unwrap());

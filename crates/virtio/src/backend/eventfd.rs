@@ -163,9 +163,7 @@ mod tests {
             });
             let deadline = Instant::now() + Duration::from_secs(60);
             while !conduct.has_held() && Instant::now() < deadline {
-                let begun = Instant::now();
                 assert!(!bell.signal(), "it is full");
-                assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
             }
             is_over.store(true, Ordering::Relaxed);
         });

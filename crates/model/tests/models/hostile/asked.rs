@@ -4,9 +4,6 @@
 #[path = "invariants.rs"]
 mod invariants;
 
-use std::fs;
-use std::time::Duration;
-
 use tollway_model::catalogue::{self, Model};
 use tollway_model::{ModelError, Solution};
 
@@ -19,12 +16,6 @@ pub fn read(input: &[u8]) -> Option<(&'static Model, Vec<(&str, &str)>)> {
 
 pub fn answer(model: &Model, pairs: &[(&str, &str)]) -> Result<Solution, ModelError> {
     model.solve(&model.given(pairs.iter().copied())?)
-}
-
-/// Processor time of this thread so far, whatever else the machine does meanwhile.
-pub fn processor_time() -> Duration {
-    let told = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    Duration::from_nanos(told.split(' ').next().unwrap().parse().unwrap())
 }
 
 /// What is wrong with an answer; nothing in most cases.

@@ -12,6 +12,7 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg}
 use tollway_host::shared::SharedPages;
 
 use super::*;
+use crate::eventually::eventually;
 use crate::socket::Listener;
 
 /// How long anything may take.
@@ -141,11 +142,7 @@ fn what_is_left_is_closed_though_nobody_comes() {
     let _ = served.first.read_to_end(&mut Vec::new());
     assert!(!served.bin.is_empty());
     served.deaf = None;
-    let deadline = Instant::now() + PATIENCE;
-    while !served.bin.is_empty() || served.bin.is_busy() {
-        assert!(Instant::now() < deadline, "it is kept");
-        thread::sleep(Duration::from_millis(1));
-    }
+    eventually("it is closed", || served.bin.is_empty() && !served.bin.is_busy());
 }
 
 #[test]

@@ -67,7 +67,7 @@ mod tests {
         let most = count(1_000_000_000, Duration::from_millis(50), &cpus).unwrap();
         assert!(most.reached < 1_000_000_000 && most.reached > 2, "{most:?}");
         let cut = count(u32::MAX, Duration::from_millis(100), &cpus).unwrap();
-        assert!(cut.took < Duration::from_secs(10) && cut.reached > 2, "{cut:?}");
+        assert!((3..u32::MAX.into()).contains(&cut.reached), "{cut:?}");
         let around = primes_below(cut.reached)..=primes_below(cut.reached + 1);
         assert!(around.contains(&cut.primes), "{cut:?}");
     }
