@@ -5,7 +5,7 @@ use std::env;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
@@ -52,6 +52,8 @@ pub fn run(arguments: &[&str]) -> (bool, String, String) {
 /// A server that runs; killed when dropped.
 pub struct Serving {
     child: Child,
+    /// Kept open: after a minute the test program says there that it still runs, and ends where nobody could read it.
+    _out: BufReader<ChildStdout>,
     /// What it said when it was ready.
     pub ready: String,
 }
@@ -70,7 +72,7 @@ impl Serving {
                 panic!("it ended: {said}");
             }
         }
-        Serving { child, ready }
+        Serving { child, _out: out, ready }
     }
 
     /// Its number.
@@ -119,6 +121,13 @@ impl Drop for Serving {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if std::thread::panicking()
+            && let Some(mut errors) = self.child.stderr.take()
+        {
+            let mut said = String::new();
+            let _ = errors.read_to_string(&mut said);
+            println!("the server said: {said}");
+        }
     }
 }
 
