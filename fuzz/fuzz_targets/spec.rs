@@ -3,6 +3,8 @@
 
 #[path = "../../crates/sim/tests/simulations/fuzzed/harness.rs"]
 mod harness;
+#[path = "../../crates/host/testing/processor_time.rs"]
+mod processor_time;
 
 use libfuzzer_sys::{Corpus, fuzz_target};
 

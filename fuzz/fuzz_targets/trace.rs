@@ -3,6 +3,8 @@
 
 #[path = "../../crates/model/tests/models/traces/harness.rs"]
 mod harness;
+#[path = "../../crates/host/testing/processor_time.rs"]
+mod processor_time;
 
 use libfuzzer_sys::{Corpus, fuzz_target};
 

@@ -8,6 +8,9 @@
 compile_error!("tollway-host reads the time-stamp counter and /proc: it needs x86-64 Linux");
 
 pub mod af_alg;
+#[cfg(test)]
+#[path = "../testing/asleep.rs"]
+mod asleep;
 pub mod clock;
 pub mod cpu;
 pub mod descriptor;

@@ -225,14 +225,15 @@ mod tests {
     use crate::cpu::allowed_cpus;
     use crate::eventually::eventually;
 
-    const LONG: Duration = Duration::from_secs(20);
+    /// Only a hang takes as long.
+    const LONG: Duration = Duration::from_secs(600);
 
     fn shell(script: &str, limit: Duration) -> Result<String> {
         output(Command::new("sh").args(["-c", script]), Given::default(), limit)
     }
 
     fn sleeper() -> Program {
-        Program::start(Command::new("sleep").arg("60"), Given::default()).unwrap()
+        Program::start(Command::new("sleep").arg("infinity"), Given::default()).unwrap()
     }
 
     fn is_gone(pid: u32) -> bool {
@@ -279,16 +280,15 @@ mod tests {
 
     #[test]
     fn who_does_not_end_is_killed_and_gone_and_its_last_words_are_told() {
-        let begun = Instant::now();
         let mut slow = Command::new("sh");
-        slow.args(["-c", "echo no card >&2; exec sleep 60"]);
+        slow.args(["-c", "echo no card >&2; exec sleep infinity"]);
         let slow = Program::start(&mut slow, Given::default()).unwrap();
         let pid = slow.child.id();
         eventually("it has said something", || slow.complained.bytes().unwrap() > 0);
         let error = slow.ends_within(Duration::from_millis(100)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         assert!(error.to_string().contains("0.1 s and was killed: no card"), "{error}");
-        assert!(is_gone(pid) && begun.elapsed() < LONG);
+        assert!(is_gone(pid));
     }
 
     #[test]

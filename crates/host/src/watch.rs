@@ -61,29 +61,54 @@ impl Drop for Watch {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc::channel;
-    use std::time::Duration;
+    use std::sync::mpsc::{Receiver, channel};
+    use std::sync::{Mutex, MutexGuard};
 
     use super::*;
+    use crate::asleep::threads_of;
+    use crate::eventually::eventually;
+
+    /// Of this process one watches at a time: its thread is known by its name.
+    static ALONE: Mutex<()> = Mutex::new(());
+
+    /// A watch over the first of two sockets, both, and what hears of the release; others wait meanwhile.
+    fn watched() -> (MutexGuard<'static, ()>, Watch, [UnixStream; 2], Receiver<()>) {
+        // The others are none the worse for a test that failed.
+        let alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let (here, there) = UnixStream::pair().unwrap();
+        let (tell, deaths) = channel();
+        let watch = Watch::over(&here, Box::new(move || tell.send(()).unwrap())).unwrap();
+        is_not_released(&deaths);
+        (alone, watch, [here, there], deaths)
+    }
+
+    /// What came at the socket has woken the thread by now, if it does: that sleeps again or has released.
+    fn is_not_released(deaths: &Receiver<()>) {
+        let sleeps = || {
+            threads_of(std::process::id()).iter().any(|thread| thread.name() == "watch" && thread.is_asleep())
+        };
+        let mut is_released = false;
+        eventually("its thread sleeps", || {
+            is_released = deaths.try_recv().is_ok();
+            is_released || sleeps()
+        });
+        assert!(!is_released);
+    }
 
     #[test]
     fn a_closed_socket_releases_and_a_message_does_not() {
-        let (here, there) = UnixStream::pair().unwrap();
-        let (tell, deaths) = channel();
-        let _watch = Watch::over(&here, Box::new(move || tell.send(()).unwrap())).unwrap();
+        let (_alone, _watch, [_here, there], deaths) = watched();
         std::io::Write::write_all(&mut &there, b"hello").unwrap();
-        assert!(deaths.recv_timeout(Duration::from_millis(50)).is_err());
+        is_not_released(&deaths);
         drop(there);
-        assert!(deaths.recv_timeout(Duration::from_secs(60)).is_ok());
+        deaths.recv().unwrap();
     }
 
     /// The socket is one for parent and child: shut by the child, it ended what the parent watches, and the
     /// child waited for a thread that it has not.
     #[test]
     fn watch_dropped_in_a_forked_child_leaves_its_parent_alone() {
-        let (here, there) = UnixStream::pair().unwrap();
-        let (tell, deaths) = channel();
-        let watch = Watch::over(&here, Box::new(move || tell.send(()).unwrap())).unwrap();
+        let (_alone, watch, [_here, there], deaths) = watched();
         // SAFETY: the child drops what it has a copy of, which takes no lock that another thread may have
         // held, and ends.
         let child = unsafe { libc::fork() };
@@ -96,14 +121,14 @@ mod tests {
         // SAFETY: the place for the status is this function's.
         unsafe { libc::waitpid(child, &raw mut status, 0) };
         assert_eq!(status, 0);
-        assert!(deaths.recv_timeout(Duration::from_millis(50)).is_err());
+        is_not_released(&deaths);
         drop(there);
-        assert!(deaths.recv_timeout(Duration::from_secs(60)).is_ok());
+        deaths.recv().unwrap();
     }
 
     #[test]
     fn dropping_a_watch_ends_its_thread() {
-        let (here, _there) = UnixStream::pair().unwrap();
-        drop(Watch::over(&here, Box::new(|| ())).unwrap());
+        let (_alone, watch, _sockets, _deaths) = watched();
+        drop(watch);
     }
 }

@@ -2,6 +2,9 @@
 #![allow(dead_code, reason = "each test binary has this file, and uses a part of it")]
 
 use std::fs;
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::thread;
 use std::time::Duration;
 
 use crate::eventually::eventually;
@@ -88,6 +91,12 @@ impl Thread {
         }
     }
 
+    /// Whether it sleeps in a read of that descriptor.
+    fn is_asleep_in_read(&self, descriptor: i32) -> bool {
+        let read = [libc::SYS_read as u64, descriptor as u64];
+        self.sleeping().is_some_and(|call| call.is_empty() || call.starts_with(&read))
+    }
+
     /// How often it has gone to sleep.
     fn sleeps(&self) -> String {
         let status = self.file("status");
@@ -135,4 +144,19 @@ pub fn others_fall_asleep() {
     eventually("all other threads sleep", || {
         threads_of(std::process::id()).iter().all(|thread| *thread == me || thread.is_asleep())
     });
+}
+
+/// Makes the calling thread sleep once per call, at most `times`: in one read(2), until another thread has
+/// seen it asleep and has run `meanwhile`. A timer may expire before a displaced thread has gone to sleep.
+pub fn sleeper(times: u32, mut meanwhile: impl FnMut() + Send + 'static) -> impl FnMut() {
+    let (mut read, mut written) = io::pipe().unwrap();
+    let (this, descriptor) = (Thread::here(), read.as_raw_fd());
+    thread::spawn(move || {
+        for _ in 0..times {
+            eventually("a thread sleeps", || this.is_asleep_in_read(descriptor));
+            meanwhile();
+            written.write_all(&[0]).unwrap();
+        }
+    });
+    move || read.read_exact(&mut [0]).unwrap()
 }

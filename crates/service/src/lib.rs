@@ -13,6 +13,9 @@
 
 pub mod config;
 pub mod log;
+#[cfg(test)]
+#[path = "../../host/testing/pause.rs"]
+mod pause;
 pub mod peer;
 pub mod serving;
 mod signals;

@@ -124,10 +124,9 @@ mod tests {
     fn who_does_not_read_holds_nobody_up_and_is_told_what_was_dropped() {
         let (mut reader, out) = std::os::unix::net::UnixStream::pair().unwrap();
         let writer = Writer::new(out, true);
-        let (begun, long, said) = (Instant::now(), "x".repeat(65_536), 2000u64);
+        let (long, said) = ("x".repeat(65_536), 2000u64);
         (0..said).for_each(|_| writer.say(line("said", &[("what", &long)])));
         writer.flush(Duration::from_millis(50));
-        assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
         assert!(writer.left.load(Ordering::Acquire) > 0, "it was read");
         let reading = thread::spawn(move || {
             let mut text = String::new();

@@ -121,10 +121,21 @@ mod tests {
     use std::os::unix::net::UnixListener;
 
     use super::*;
+    use crate::pause::pause;
 
     const SHORT: Duration = Duration::from_millis(500);
-    /// Longer than anybody is displaced.
-    const HANG: Duration = Duration::from_secs(60);
+    /// Only a hang takes as long.
+    const HANG: Duration = Duration::from_secs(600);
+
+    /// Does that at a pace at which it lasts for ten times [`SHORT`] at least, or until it cannot any more.
+    fn slowly(mut does: impl FnMut() -> bool) {
+        for _ in 0..100 {
+            if !does() {
+                return;
+            }
+            pause(SHORT / 10);
+        }
+    }
 
     /// What `asked` says of somebody who answers like that, if it waits no longer than `within`.
     fn told(within: Duration, answers: impl Fn(UnixStream) + Send + 'static) -> String {
@@ -132,20 +143,14 @@ mod tests {
         let path = folder.path().join("status.sock");
         let listener = UnixListener::bind(&path).unwrap();
         let other = thread::spawn(move || answers(listener.accept().unwrap().0));
-        let begun = Instant::now();
         let told = asked(&path, "a test", within).unwrap_or_else(|error| error.to_string());
-        assert!(begun.elapsed() < 2 * HANG, "{:?}", begun.elapsed());
         other.join().unwrap();
         told
     }
 
     #[test]
     fn whoever_answers_slowly_or_nonsense_is_left() {
-        let dripping = told(SHORT, |mut stream| {
-            while stream.write_all(b" ").is_ok() {
-                thread::sleep(SHORT / 10);
-            }
-        });
+        let dripping = told(SHORT, |mut stream| slowly(|| stream.write_all(b" ").is_ok()));
         assert!(dripping.contains("in time"), "{dripping}");
         for nonsense in [&b"\xff\xfe\n"[..], b"rm -rf /\x1b[31m", b"[1]", b"{\"a\": \"\xc2\x9b31m\"}"] {
             let told = told(HANG, move |mut stream| stream.write_all(nonsense).unwrap());
@@ -171,9 +176,7 @@ mod tests {
     fn whoever_reads_slowly_holds_up_nobody() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let reader = thread::spawn(move || {
-            while theirs.read(&mut [0; 65_536]).is_ok_and(|read| read > 0) {
-                thread::sleep(SHORT / 10);
-            }
+            slowly(|| theirs.read(&mut [0; 65_536]).is_ok_and(|read| read > 0));
         });
         let error = write_within(&ours, &vec![0; 8 << 20], SHORT).unwrap_err();
         assert!(matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut), "{error}");

@@ -9,6 +9,9 @@
 #![warn(missing_debug_implementations)]
 
 mod counts;
+#[cfg(test)]
+#[path = "../../host/testing/eventually.rs"]
+mod eventually;
 pub mod kernel;
 mod living;
 pub mod numbers;

@@ -5,10 +5,9 @@ use std::fs;
 use std::io::{BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::Duration;
+use std::time::Instant;
 
 use crate::eventually::eventually;
-use crate::pause::pause;
 use tollway_core::Requirement;
 use tollway_tenant::protocol::{Hello, Reply};
 use tollway_tenant::ssh::words::{self, KEEPER, OPENING, Order, Word};
@@ -142,11 +141,16 @@ fn it_says_what_this_machine_is_and_does() {
         let Word::Reading(reading) = kept.word() else { panic!() };
         *reading
     };
+    let begun = Instant::now();
     let first = read(&mut kept);
-    pause(Duration::from_millis(20));
-    let second = read(&mut kept);
-    let delta = second.meters.since(&first.meters);
-    assert!(delta.seconds >= 0.02 && second.own >= first.own, "{delta:?}");
+    let mut second = first.clone();
+    // To read takes it some.
+    eventually("its processor time moves", || {
+        second = read(&mut kept);
+        second.own > first.own
+    });
+    let (delta, took) = (second.meters.since(&first.meters), begun.elapsed());
+    assert!(delta.seconds > 0.0 && delta.seconds <= 1.01 * took.as_secs_f64(), "{took:?} {delta:?}");
     drop(kept.to.take());
     assert_eq!(kept.ends(), Some(0));
 }

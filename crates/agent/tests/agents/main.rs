@@ -5,7 +5,5 @@
 mod eventually;
 mod keeper;
 mod micro_guests;
-#[path = "../../../host/testing/pause.rs"]
-mod pause;
 mod robustness;
 mod static_agent;

@@ -91,11 +91,19 @@ mod tests {
         let cpu = *crate::cpu::allowed_cpus().unwrap().last().unwrap();
         std::thread::spawn(move || {
             crate::cpu::pin_current_thread(cpu).unwrap();
-            let least = |one: &dyn Fn() -> f64| (0..200).map(|_| one()).fold(f64::INFINITY, f64::min);
-            let counted = hertz(least(&|| ticks_per_step(RunClock::chosen())), hz().unwrap());
-            let timed = hertz(least(&|| ticks_per_step(MonotonicRaw)), 1e9);
-            println!("{counted} {timed}");
-            assert!((counted / timed - 1.0).abs() < 0.1, "{counted} {timed}");
+            let median = |mut all: Vec<f64>| {
+                all.sort_by(f64::total_cmp);
+                all[all.len() / 2]
+            };
+            // Of one moment each: it may run faster or slower at another.
+            let (counted, ratios) = (0..200)
+                .map(|_| {
+                    let counted = hertz(ticks_per_step(RunClock::chosen()), hz().unwrap());
+                    (counted, counted / hertz(ticks_per_step(MonotonicRaw), 1e9))
+                })
+                .unzip();
+            let (counted, ratio) = (median(counted), median(ratios));
+            assert!((ratio - 1.0).abs() < 0.1, "{ratio}");
             assert!((2e8..2e10).contains(&counted), "{counted}");
         })
         .join()

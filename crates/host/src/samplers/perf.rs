@@ -161,7 +161,7 @@ pub fn core_cycles_per_tick() -> Found<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
+    use crate::asleep::sleeper;
 
     #[test]
     fn software_events_count_sleeps() {
@@ -169,10 +169,9 @@ mod tests {
             Ok(counters) => counters,
             Err(missing) => return eprintln!("skipped: {missing}"),
         };
+        let mut sleep = sleeper(5, || ());
         let before = counters.read().unwrap();
-        for _ in 0..5 {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        (0..5).for_each(|_| sleep());
         let d = delta(&before, &counters.read().unwrap());
         assert_eq!(d[0].0, "context-switches");
         assert!(d[0].1.unwrap() >= 5 || !before.kernel_included, "{d:?}");

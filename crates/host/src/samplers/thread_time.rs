@@ -62,19 +62,28 @@ mod tests {
     use super::*;
     use std::time::Instant;
 
+    use crate::asleep::sleeper;
+
+    const SPUN: Duration = Duration::from_millis(20);
+
+    /// However long others have the processor meanwhile.
+    fn spin() {
+        let begun = thread();
+        while thread() - begun < SPUN {}
+    }
+
     #[test]
     fn spinning_costs_time_and_sleeping_does_not() {
         let (start, before) = (Instant::now(), thread());
-        // However long others have the processor meanwhile.
-        let mut spun = Duration::ZERO;
-        while spun < Duration::from_millis(20) {
-            assert!(start.elapsed() < Duration::from_secs(20), "{spun:?}");
-            spun = thread() - before;
-        }
-        assert!(spun <= start.elapsed(), "{spun:?}");
+        spin();
+        let spun = thread() - before;
+        assert!(spun >= SPUN && spun <= start.elapsed(), "{spun:?}");
+        // It sleeps for as long as another thread spins, or longer.
+        let mut sleep = sleeper(1, spin);
         let before = thread();
-        std::thread::sleep(Duration::from_millis(40));
-        assert!(thread() - before < Duration::from_millis(10));
+        sleep();
+        let slept = thread() - before;
+        assert!(slept < SPUN / 2, "{slept:?}");
     }
 
     #[test]

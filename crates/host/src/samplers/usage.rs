@@ -123,6 +123,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+    use crate::asleep::sleeper;
 
     #[test]
     fn what_children_used_is_known_once_they_have_ended() {
@@ -135,8 +136,9 @@ mod tests {
 
     #[test]
     fn a_sleep_is_a_voluntary_switch() {
+        let mut sleep = sleeper(1, || ());
         let before = Usage::read().unwrap();
-        std::thread::sleep(Duration::from_millis(2));
+        sleep();
         let d = delta(&before, &Usage::read().unwrap());
         assert!(d.voluntary.unwrap() >= 1, "{d:?}");
         assert!(Usage::process().unwrap().minor_faults > 0);

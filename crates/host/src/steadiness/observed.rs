@@ -48,7 +48,7 @@ pub(super) fn all(cpus: &[u32], lasting: Duration, hz: f64) -> Vec<(Pace, Gaps)>
     })
 }
 
-fn watch(clock: RunClock, cpu: u32, until: Ticks, hz: f64) -> Option<(Pace, Gaps)> {
+fn watch<C: Clock>(clock: C, cpu: u32, until: Ticks, hz: f64) -> Option<(Pace, Gaps)> {
     let begun = clock.now();
     let (mut readings, mut gaps) = (Vec::with_capacity(1024), Gaps::default());
     let mut stretches = [0; TOGETHER];
@@ -79,29 +79,52 @@ fn watch(clock: RunClock, cpu: u32, until: Ticks, hz: f64) -> Option<(Pace, Gaps
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use std::time::Instant;
+    use std::cell::Cell;
 
+    use super::*;
     use crate::clock::hz;
-    use crate::cpu::allowed_cpus;
+
+    /// What a stretch takes, what each reading takes, and how long others have the processor at each
+    /// thousandth reading.
+    const WORK: Ticks = 4096;
+    const READING: Ticks = 100;
+    const THEFT: Ticks = 4_000_000;
+
+    thread_local!(static READ: Cell<(u64, Ticks)> = const { Cell::new((0, 0)) });
+
+    /// A clock of a processor that others take now and then.
+    #[derive(Clone, Copy)]
+    struct Shared;
+    impl Shared {
+        fn after(work: Ticks) -> Ticks {
+            let (times, at) = READ.get();
+            let at = at + READING + work + if times % 1000 == 999 { THEFT } else { 0 };
+            READ.set((times + 1, at));
+            at
+        }
+    }
+    impl Clock for Shared {
+        fn now(&self) -> Ticks {
+            Shared::after(0)
+        }
+        fn open(&self) -> Ticks {
+            Shared::after(0)
+        }
+        fn close(&self) -> Ticks {
+            Shared::after(WORK - READING)
+        }
+    }
 
     #[test]
     fn who_takes_the_processor_is_seen_and_does_not_slow_it() {
-        let cpu = *allowed_cpus().unwrap().last().unwrap();
-        let hz = hz().unwrap();
-        let lasting = Duration::from_millis(120);
-        let thief = thread::spawn(move || {
-            pin_current_thread(cpu).unwrap();
-            let begun = Instant::now();
-            while begun.elapsed() < lasting * 2 {
-                std::hint::spin_loop();
-            }
-        });
-        let [(paced, gaps)] = all(&[cpu], lasting, hz)[..] else { panic!() };
-        thief.join().unwrap();
+        let (paced, gaps) = watch(Shared, 0, 100_000_000, 2e9).unwrap();
         println!("{paced:?} {gaps:?}");
-        assert!(gaps.share().unwrap() > 0.2, "{gaps:?}");
-        assert!(paced.ghz > 0.2 && paced.lo > 0.0);
+        let (times, now) = READ.get();
+        assert_eq!(gaps.count, times / 1000);
+        assert!((now - gaps.watched) < 2 * READING && gaps.longest < THEFT + 4 * READING, "{gaps:?}");
+        let stolen = gaps.count * THEFT;
+        assert!((stolen..stolen + gaps.count * 4 * READING).contains(&gaps.lost), "{gaps:?}");
+        assert_eq!((paced.lo, paced.ticks_per_step, paced.hi, paced.ghz), (2.0, 2.0, 2.0, 3.0));
     }
 
     #[test]

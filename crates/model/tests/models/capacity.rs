@@ -1,12 +1,12 @@
 //! Capacity: answers against those by hand, on models of the catalogue and on made-up ones whose levels are kept where
 //! no queue would keep them.
 
-use std::time::Instant;
-
 use proptest::prelude::*;
 use tollway_model::capacity::{Binds, CapacityError, Derived, Goal, Level, Question, Sensitivity};
 use tollway_model::catalogue::{Family, Given, Kind, Model, Parameter, all, find};
 use tollway_model::{ModelError, Result, Solution, Unit};
+
+use crate::processor_time::processor_time;
 
 fn question(model: &'static Model, given: &[(&str, &str)], vary: &str, keep: &str) -> Question {
     Question::new(model, given.iter().copied(), vary, Level::several(keep).unwrap()).unwrap()
@@ -251,7 +251,7 @@ fn every_model_can_be_planned_with() {
                 Kind::Rate | Kind::Time | Kind::Count | Kind::Number => others.collect(),
                 _ => continue,
             };
-            let begun = Instant::now();
+            let begun = processor_time();
             for metric in at_example.metrics().iter().filter(|metric| metric.value > 0.0).take(2) {
                 let keep = format!("{}<={}", metric.name, 1.01 * metric.value);
                 let asked = question(model, &given, varied.name, &keep);
@@ -266,8 +266,9 @@ fn every_model_can_be_planned_with() {
                     Err(error) => assert!(!error.to_string().contains("NaN"), "{error}"),
                 }
             }
-            println!("{} {}: {:.2} s", model.name, varied.name, begun.elapsed().as_secs_f64());
-            assert!(begun.elapsed().as_secs() < 120, "{} {}", model.name, varied.name);
+            let took = processor_time() - begun;
+            println!("{} {}: {:.2} s", model.name, varied.name, took.as_secs_f64());
+            assert!(took.as_secs() < 120, "{} {}", model.name, varied.name);
         }
     }
     assert!(answers > 100, "{answers}");

@@ -8,5 +8,7 @@ mod general;
 mod hostile;
 mod oracle;
 mod priorities;
+#[path = "../../../host/testing/processor_time.rs"]
+mod processor_time;
 mod traces;
 mod verdicts;

@@ -7,11 +7,15 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
+use crate::asleep::sleeper;
 use crate::pause::pause;
 use crate::quiet::is_quiet;
 use tollway_core::Error;
 use tollway_host::requirement::skip_test;
 use tollway_probe::{Paid, Probe};
+
+/// How long a thread is let sleep.
+const SLEEP: Duration = Duration::from_millis(20);
 
 /// `None`, with the reason and the remedy, where it cannot be.
 fn probe() -> Option<Probe> {
@@ -80,14 +84,13 @@ fn requests_in_one_another() {
 #[test]
 fn sleeps_and_the_time_away() {
     let Some(probe) = probe() else { return };
+    let mut sleep = sleeper(5, || pause(SLEEP));
     let request = probe.request();
-    for _ in 0..5 {
-        pause(Duration::from_millis(20));
-    }
+    (0..5).for_each(|_| sleep());
     let paid = request.paid();
     assert_eq!((paid.calls, paid.sleeps), (Some(5), Some(5)), "{paid:?}");
     let (away, took) = (paid.away.unwrap(), paid.took);
-    assert!(away >= Duration::from_millis(100) && away <= took, "{paid:?}");
+    assert!(away >= 5 * SLEEP && away <= took, "{paid:?}");
 }
 
 #[test]
@@ -243,12 +246,13 @@ fn request_in_a_child_that_another_call_made_has_no_bill() {
 #[test]
 fn by_usage_what_cannot_be_seen_is_not_0() {
     let probe = Probe::by_usage().unwrap();
+    let mut sleep = sleeper(1, || pause(SLEEP));
     let request = probe.request();
-    pause(Duration::from_millis(10));
+    sleep();
     calls(100_000);
     let paid = request.paid();
     assert!(paid.sleeps >= Some(1) && paid.ran > Some(Duration::from_micros(100)), "{paid:?}");
-    assert!(paid.took >= Duration::from_millis(10));
+    assert!(paid.took >= SLEEP);
     let none = Paid {
         took: paid.took,
         ran: paid.ran,
@@ -266,8 +270,9 @@ fn by_usage_what_cannot_be_seen_is_not_0() {
 fn helper() {
     if std::env::var_os("TOLLWAY_PROBED").is_some() {
         let probe = Probe::here().unwrap();
+        let mut sleep = sleeper(1, || ());
         let request = probe.request();
-        pause(Duration::from_millis(5));
+        sleep();
         let paid = request.paid();
         println!("paid {:?} {} . {}", paid.calls, paid.sleeps.unwrap() >= 1, probe.unseen().join("; "));
     }

@@ -5,5 +5,7 @@ mod conduct;
 mod coverage;
 mod formulas;
 mod fuzzed;
+#[path = "../../../host/testing/processor_time.rs"]
+mod processor_time;
 mod simulated;
 mod without_chance;

@@ -137,12 +137,11 @@ impl Own {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use tollway_core::Error;
     use tollway_host::requirement::skip_test;
 
     use super::*;
+    use crate::eventually::eventually;
     use crate::kernel::monotonic;
 
     /// Some kernels do not tell of each switch: of none away from the agent of one virtual machine's host (Linux 6.18).
@@ -155,9 +154,9 @@ mod tests {
             Err(error) => panic!("{error}"),
         };
         let slot = own.slot().unwrap();
-        std::thread::sleep(Duration::from_millis(50));
         let of = |place| own.kernel.maps.threads.get(slot.0, word(place));
-        assert!(of(thread::RUNNING_SINCE) > 0 && of(thread::STOPPED) > 0);
+        // Between two looks it sleeps.
+        eventually("its sleep is seen", || of(thread::RUNNING_SINCE) > 0 && of(thread::STOPPED) > 0);
         own.kernel.maps.threads.set(slot.0, word(thread::RUNNING_SINCE), 0);
         let now = monotonic();
         let _parent = rustix::process::getppid();

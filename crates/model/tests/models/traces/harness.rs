@@ -1,12 +1,13 @@
 //! Any bytes as a trace: read and fitted to finite figures, or refused with a place and a remedy; neither a panic nor more
 //! time than a trace of its size deserves. And as one that is to be played again.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use crate::processor_time::processor_time;
 use tollway_model::ModelError;
 use tollway_model::fit::{Options, Requests, Trace, fit};
 
-/// No trace of this size may take longer, on a busy machine.
+/// Of a processor: no trace of this size may take longer.
 const PROMPT: Duration = Duration::from_secs(60);
 
 /// Larger ones are only read.
@@ -14,12 +15,13 @@ const FITTED: usize = 2000;
 
 /// Reads and fits; whether there was an answer.
 pub fn fits(input: &[u8]) -> bool {
-    let begun = Instant::now();
+    let begun = processor_time();
     plays(input);
     let answer = Trace::read(input, None).and_then(|trace| {
         if trace.customers > FITTED { Ok(None) } else { fit(&trace, Options::default()).map(Some) }
     });
-    assert!(begun.elapsed() < PROMPT, "{:?} for {} bytes", begun.elapsed(), input.len());
+    let took = processor_time() - begun;
+    assert!(took < PROMPT, "{took:?} for {} bytes", input.len());
     match answer {
         Ok(None) => true,
         Ok(Some(found)) => {

@@ -1,13 +1,14 @@
 //! Any text as a specification: refused with a place, or read, solved by its formula and simulated for a moment, without a
 //! panic, a figure that is no number, or a broken law.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use crate::processor_time::processor_time;
 use tollway_model::ModelError;
 use tollway_model::spec::{Spec, Stop};
 use tollway_sim::{Options, SimError, simulate};
 
-/// Nothing may take longer, in a build without optimisation on a busy machine.
+/// Of a processor: nothing may take longer, in a build without optimisation.
 const PROMPT: Duration = Duration::from_secs(60);
 
 /// Events after which a simulation is given up.
@@ -16,12 +17,12 @@ const EVENTS: u64 = 20_000;
 /// Reads, solves, simulates; whether it was a specification.
 pub fn read(input: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(input) else { return false };
-    let begun = Instant::now();
+    let begun = processor_time();
     let spec = match Spec::from_toml(text) {
         Ok(spec) => spec,
         Err(error) => {
             told(&error, text);
-            assert!(begun.elapsed() < PROMPT, "{:?} to refuse\n{text}", begun.elapsed());
+            is_prompt(begun, text);
             return false;
         }
     };
@@ -44,8 +45,13 @@ pub fn read(input: &[u8]) -> bool {
         Err(error @ SimError::Invariant { .. }) => panic!("{error} for\n{text}"),
         Err(error) => assert!(!error.to_string().is_empty()),
     }
-    assert!(begun.elapsed() < PROMPT, "{:?} for\n{text}", begun.elapsed());
+    is_prompt(begun, text);
     true
+}
+
+fn is_prompt(begun: Duration, text: &str) {
+    let took = processor_time() - begun;
+    assert!(took < PROMPT, "{took:?} for\n{text}");
 }
 
 /// An error names a place and a remedy.
