@@ -160,7 +160,7 @@ mod tests {
     use super::*;
     use crate::samplers::thread_time;
 
-    /// Has the processor for so long, whoever else has it meanwhile.
+    /// Spins until it has had that much processor time.
     fn spin(part: u8, time: Duration) {
         at(part);
         let begun = thread_time::thread();

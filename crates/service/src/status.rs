@@ -138,25 +138,25 @@ mod tests {
     }
 
     /// What `asked` says of somebody who answers like that, if it waits no longer than `within`.
-    fn told(within: Duration, answers: impl Fn(UnixStream) + Send + 'static) -> String {
+    fn answer(within: Duration, answers: impl Fn(UnixStream) + Send + 'static) -> String {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("status.sock");
         let listener = UnixListener::bind(&path).unwrap();
         let other = thread::spawn(move || answers(listener.accept().unwrap().0));
-        let told = asked(&path, "a test", within).unwrap_or_else(|error| error.to_string());
+        let answer = asked(&path, "a test", within).unwrap_or_else(|error| error.to_string());
         other.join().unwrap();
-        told
+        answer
     }
 
     #[test]
     fn whoever_answers_slowly_or_nonsense_is_left() {
-        let dripping = told(SHORT, |mut stream| slowly(|| stream.write_all(b" ").is_ok()));
+        let dripping = answer(SHORT, |mut stream| slowly(|| stream.write_all(b" ").is_ok()));
         assert!(dripping.contains("in time"), "{dripping}");
         for nonsense in [&b"\xff\xfe\n"[..], b"rm -rf /\x1b[31m", b"[1]", b"{\"a\": \"\xc2\x9b31m\"}"] {
-            let told = told(HANG, move |mut stream| stream.write_all(nonsense).unwrap());
-            assert!(told.contains("what it answers is no"), "{told}");
+            let answer = answer(HANG, move |mut stream| stream.write_all(nonsense).unwrap());
+            assert!(answer.contains("what it answers is no"), "{answer}");
         }
-        assert_eq!(told(HANG, |mut stream| stream.write_all(b"{\"a\": 1}\n").unwrap()), "{\"a\": 1}\n");
+        assert_eq!(answer(HANG, |mut stream| stream.write_all(b"{\"a\": 1}\n").unwrap()), "{\"a\": 1}\n");
     }
 
     #[test]
